@@ -10,9 +10,13 @@ namespace {
 
 std::vector<TaskRow>& table() {
   static std::vector<TaskRow> rows = [] {
-    std::vector<TaskRow> all{
-        language_model_task(), translation_task(), masked_language_model_task(), bidirectional_language_model_task(),
-        skip_gram_task(),      glove_task()};
+    std::vector<TaskRow> all{language_model_task(),
+                             translation_task(),
+                             masked_language_model_task(),
+                             bidirectional_language_model_task(),
+                             skip_gram_task(),
+                             glove_task(),
+                             sentences_task()};
     for (const LabelTask& task : label_tasks()) all.push_back(label_task_row(task));
     return all;
   }();

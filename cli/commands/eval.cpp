@@ -35,9 +35,12 @@ const TaskRow& task_for(const ModelSource& run, std::string_view input) {
 }
 
 void print_evaluation(EvalArguments& arguments) {
-  const std::string_view input = !arguments.labels.empty() ? "labels" : !arguments.source.empty() ? "source" : "text";
+  const std::string_view input = !arguments.labels.empty()   ? "labels"
+                                 : !arguments.pairs.empty()  ? "pairs"
+                                 : !arguments.source.empty() ? "source"
+                                                             : "text";
   if (input == "text" && arguments.text.empty())
-    fail_usage("eval: expected --text FILE, --source FILE and --target FILE, or --labels FILE");
+    fail_usage("eval: expected --text FILE, --source FILE and --target FILE, --labels FILE, or --pairs FILE");
   arguments.progress = show_progress;
   arguments.warn = warn;
   arguments.on_loaded = log_loaded;
@@ -59,6 +62,11 @@ Command eval_command() {
                    &arguments->labels,
                    "Labelled text, for a model that is fine-tuned on labels: a file as data.labels has it",
                    {.excludes = {"--text", "--source"}}},
+                  {"--pairs",
+                   &arguments->pairs,
+                   "Lines of two sentences that say the same, apart by a tab: how often the second one is found by the "
+                   "mean vectors of any model",
+                   {.excludes = {"--labels", "--text", "--source", "--stride", "--context", "--no-pseudo"}}},
                   {"--text", &arguments->text, "Text file, for a language model"},
                   {"--source",
                    &arguments->source,

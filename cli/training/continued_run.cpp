@@ -210,7 +210,7 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference, Co
   const std::string config_toml = to_toml(config);
   const bool has_target = std::filesystem::exists(from.target_tokenizer());
   const RunTokenizers tokenizers{read_file(from.tokenizer()), has_target ? read_file(from.target_tokenizer()) : "",
-                                 config.task_row().fine_tunes ? read_file(from.labels()) : ""};
+                                 std::filesystem::exists(from.labels()) ? read_file(from.labels()) : ""};
   const auto copy_history = [&](const RunFolder& run) {
     if (ranks.is_root()) {
       if (std::filesystem::exists(from.metrics())) write_file_atomically(run.metrics(), read_file(from.metrics()));

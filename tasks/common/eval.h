@@ -15,7 +15,7 @@ namespace tapeformer {
 
 struct EvalRequest {
   ModelSource run;
-  std::string text = {}, source = {}, target = {}, labels = {};  // input files, as the task reads them
+  std::string text = {}, source = {}, target = {}, labels = {}, pairs = {};  // input files, as the task reads them
   std::optional<MatmulSetting> matmul = std::nullopt;
   std::int64_t stride = 0, context = 0, batch = 16;  // 0: the task's default
   bool no_pseudo = false;

@@ -11,5 +11,6 @@ TaskRow masked_language_model_task();
 TaskRow bidirectional_language_model_task();
 TaskRow skip_gram_task();
 TaskRow glove_task();
+TaskRow sentences_task();
 
 }  // namespace tapeformer

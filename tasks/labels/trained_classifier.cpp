@@ -8,7 +8,8 @@ namespace tapeformer {
 template <>
 TrainedClassifier load_run(const ModelSource& source, const LoadOptions& options) {
   const RunFolder run = find_run(source.path).run;
-  check(task_of_run(source).fine_tunes, run.root.string(),
+  const TaskRow& row = task_of_run(source);
+  check(row.fine_tunes && !row.tunes_vectors, run.root.string(),
         ": the model is not fine-tuned on labels: expected a run of task.kind");
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedClassifier {
     TrainedModel trained = load_shared(found, options);

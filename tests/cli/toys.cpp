@@ -92,6 +92,10 @@ const std::vector<ToyConfig>& toy_configs() {
        {{"model", "type = \"bert\"\nlayers = 2\nheads = 2\ndim = 24\ncontext = 24\n"},
         {"tokenizer", "kind = \"word\"\n"},
         {"task", "kind = \"tag\"\n"}}},
+      {"sentences",
+       "pairs",
+       {{"model", "type = \"bert\"\nlayers = 1\nheads = 2\ndim = 24\ncontext = 40\ndropout = 0.1\n"},
+        {"task", "kind = \"sentences\"\n"}}},
   };
   return all;
 }

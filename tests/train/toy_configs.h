@@ -75,6 +75,8 @@ Config glove_config();
 Config tag_config(const TempFolder& folder, const std::string& type = "bert");
 Config classify_config(const TempFolder& folder);
 Config span_config(const TempFolder& folder);
+// Tunes a bert on words and their reverse.
+Config sentences_config();
 
 // How a toy learns a generated corpus well in a short time: without weight decay, by a rate that falls to 0.
 struct QuickTraining {

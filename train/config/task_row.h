@@ -37,6 +37,8 @@ struct TaskRow {
   std::string name;
   std::string help;         // one line
   bool fine_tunes = false;  // models of several families can be fine-tuned on the task (task.kind)
+  // Whether such a run has the model of its family without a classifier: commands read the vectors that it has tuned.
+  bool tunes_vectors = false;
   // Texts for users: what a model of the task is called ("a language model"), and which commands take its runs.
   std::string model, commands;
   // The commands that `train` suggests at the end of a training; % is replaced by the run's folder.
