@@ -16,7 +16,8 @@ std::vector<TaskRow>& table() {
                              bidirectional_language_model_task(),
                              skip_gram_task(),
                              glove_task(),
-                             captioning_task()};
+                             captioning_task(),
+                             sentences_task()};
     for (const LabelTask& task : label_tasks()) all.push_back(label_task_row(task));
     all.push_back(instructions_task());
     return all;

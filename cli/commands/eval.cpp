@@ -38,12 +38,13 @@ void print_evaluation(EvalArguments& arguments) {
   const std::string_view input = !arguments.images.empty()          ? "images"
                                  : !arguments.labels.empty()        ? "labels"
                                  : !arguments.conversations.empty() ? "conversations"
+                                 : !arguments.pairs.empty()         ? "pairs"
                                  : !arguments.source.empty()        ? "source"
                                                                     : "text";
   if (input == "text" && arguments.text.empty()) {
     fail_usage(
-        "eval: expected --text FILE, --source FILE and --target FILE, --labels FILE, --images FOLDER, or "
-        "--conversations FILE");
+        "eval: expected --text FILE, --source FILE and --target FILE, --labels FILE, --images FOLDER, --conversations "
+        "FILE, or --pairs FILE");
   }
   arguments.progress = show_progress;
   arguments.warn = warn;
@@ -74,6 +75,12 @@ Command eval_command() {
                    &arguments->conversations,
                    "Conversations, for a model that answers: a file as data.conversations has it",
                    {.excludes = {"--text", "--source", "--labels", "--images"}}},
+                  {"--pairs",
+                   &arguments->pairs,
+                   "Lines of two sentences that say the same, apart by a tab: how often the second one is found by the "
+                   "mean vectors of any model",
+                   {.excludes = {"--labels", "--text", "--source", "--stride", "--context", "--no-pseudo", "--images",
+                                 "--conversations"}}},
                   {"--text", &arguments->text, "Text file, for a language model"},
                   {"--source",
                    &arguments->source,

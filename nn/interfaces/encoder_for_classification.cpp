@@ -36,6 +36,29 @@ class ParametersRead : public OpObserver {
   std::vector<NamedParameter> unread_;
 };
 
+// The rates of the encoder's parameters; those that are not in `learning` have the rate 0.
+ParameterRates rates_of(const Model& encoder, std::span<const Variable> learning, double decay) {
+  // The rate of a parameter depends on the number of layers that follow it.
+  std::map<std::string, double, std::less<>> rates;
+  std::int64_t layers = 0;
+  const std::vector<NamedParameter> parameters = encoder.named_parameters();
+  for (const NamedParameter& parameter : parameters)
+    layers = std::max(layers, layer_number(parameter.name).value_or(-1) + 1);
+  bool seen_layer = false;
+  for (const NamedParameter& parameter : parameters) {
+    const std::int64_t layer = layer_number(parameter.name).value_or(-1);
+    seen_layer = seen_layer || layer >= 0;
+    const std::int64_t following = layer >= 0 ? layers - layer - 1 : seen_layer ? 0 : layers;
+    const auto same = [&](const Variable& read) { return read.same_parameter(parameter.variable); };
+    const bool learns = std::ranges::any_of(learning, same);
+    rates[parameter.name] = learns ? std::pow(decay, static_cast<double>(following)) : 0;
+  }
+  return [rates = std::move(rates)](std::string_view name) {
+    const auto found = rates.find(name);
+    return found == rates.end() ? 1.0 : found->second;
+  };
+}
+
 }  // namespace
 
 EncoderForClassification::EncoderForClassification(std::unique_ptr<Model> encoder, const ClassificationOptions& options)
@@ -89,25 +112,13 @@ Variable EncoderForClassification::logits(const Batch& batch, const Tensor& posi
 }
 
 ParameterRates EncoderForClassification::rates(double decay) const {
-  // The rate of a parameter depends on the number of layers that follow it.
-  std::map<std::string, double, std::less<>> rates;
-  std::int64_t layers = 0;
-  const std::vector<NamedParameter> parameters = encoder_->named_parameters();
-  for (const NamedParameter& parameter : parameters)
-    layers = std::max(layers, layer_number(parameter.name).value_or(-1) + 1);
-  bool seen_layer = false;
-  for (const NamedParameter& parameter : parameters) {
-    const std::int64_t layer = layer_number(parameter.name).value_or(-1);
-    seen_layer = seen_layer || layer >= 0;
-    const std::int64_t following = layer >= 0 ? layers - layer - 1 : seen_layer ? 0 : layers;
-    const auto same = [&](const Variable& read) { return read.same_parameter(parameter.variable); };
-    const bool learns = !options_.freeze && std::ranges::any_of(read_, same);
-    rates[parameter.name] = learns ? std::pow(decay, static_cast<double>(following)) : 0;
-  }
-  return [rates = std::move(rates)](std::string_view name) {
-    const auto found = rates.find(name);
-    return found == rates.end() ? 1.0 : found->second;
-  };
+  return rates_of(*encoder_, options_.freeze ? std::vector<Variable>() : read_, decay);
+}
+
+ParameterRates encoder_rates(const Model& encoder, double decay) {
+  ParametersRead observer(encoder.named_parameters());
+  layers_of_one_token(encoder, &observer);
+  return rates_of(encoder, observer.read, decay);
 }
 
 }  // namespace tapeformer

@@ -49,4 +49,7 @@ class EncoderForClassification : public Module {
   Dropout dropout_;
 };
 
+// The rates of EncoderForClassification::rates() for an encoder whose vectors are trained without a classifier.
+ParameterRates encoder_rates(const Model& encoder, double decay);
+
 }  // namespace tapeformer

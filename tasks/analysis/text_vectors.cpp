@@ -11,6 +11,16 @@
 #include "nn/layers/positions.h"
 
 namespace tapeformer {
+
+std::vector<std::int32_t> text_tokens(const Tokenizer& tokenizer, std::string_view text, bool continues) {
+  std::vector<std::int32_t> ids = continues ? tokenizer.encode_continuation(text) : tokenizer.encode(text);
+  const std::optional<std::int32_t> unknown = tokenizer.unknown_id();
+  if (!unknown || ids.empty() || ids.front() != *unknown) return ids;
+  std::vector<std::int32_t> spaced = tokenizer.encode(" " + std::string(text));
+  const bool same_words = spaced.size() == ids.size();  // the space is not a token of its own
+  return same_words && spaced.front() != *unknown ? spaced : ids;
+}
+
 namespace {
 
 // The range of the tokens whose vectors are wanted.
@@ -40,17 +50,6 @@ std::size_t find_word(std::string_view text, std::string_view word) {
   fail("expected the word ", word, " in it, got ", text);
 }
 
-// Encodes a text. A word tokenizer may know the first word only with a space before it: then the text is encoded with
-// that space.
-std::vector<std::int32_t> tokens_of(const Tokenizer& tokenizer, std::string_view text, bool continues) {
-  std::vector<std::int32_t> ids = continues ? tokenizer.encode_continuation(text) : tokenizer.encode(text);
-  const std::optional<std::int32_t> unknown = tokenizer.unknown_id();
-  if (!unknown || ids.empty() || ids.front() != *unknown) return ids;
-  std::vector<std::int32_t> spaced = tokenizer.encode(" " + std::string(text));
-  const bool same_words = spaced.size() == ids.size();  // the space is not a token of its own
-  return same_words && spaced.front() != *unknown ? spaced : ids;
-}
-
 // Appends the text's tokens to `ids`, and returns the range of the word's tokens. The text before the word, the word
 // and the text after it are encoded separately, since no tokenizer has a token that extends beyond the end of a word.
 // The space before a word is part of the word's token, except that a character tokenizer has a token for the space.
@@ -60,7 +59,7 @@ Part encode(const Tokenizer& tokenizer, std::string_view text, std::string_view 
     const bool continues = part.data() != text.data();
     const bool begins = !continues || part == word;
     if (!part.empty()) {
-      std::ranges::copy(begins ? tokens_of(tokenizer, part, continues) : tokenizer.encode_continuation(part),
+      std::ranges::copy(begins ? text_tokens(tokenizer, part, continues) : tokenizer.encode_continuation(part),
                         std::back_inserter(ids));
     }
     return Part{range.begin, std::ssize(ids)};

@@ -8,25 +8,21 @@
 #include "train/run/checkpoint.h"
 
 namespace tapeformer {
-namespace {
-
-// Sets the special tokens that the model reads around a text, and its context.
-void set_special_tokens(TrainedEmbedder& embedder) {
-  const Model& model = *embedder.model;
-  if (model.document_token() >= 0) embedder.prefix = {model.document_token()};
+RowFrame row_frame(const Model& model, const Tokenizer& tokenizer) {
+  RowFrame frame;
+  if (model.document_token() >= 0) frame.prefix = {model.document_token()};
   if (model.has_special_tokens()) {
-    const MaskedSymbols symbols = masked_symbols(*embedder.tokenizer);
-    embedder.prefix = {symbols.classification}, embedder.suffix = {symbols.separator};
+    const MaskedSymbols symbols = masked_symbols(tokenizer);
+    frame.prefix = {symbols.classification}, frame.suffix = {symbols.separator};
   }
-  if (!model.can_exceed_context()) embedder.context = model.context();
+  if (!model.can_exceed_context()) frame.context = model.context();
+  return frame;
 }
-
-}  // namespace
 
 template <>
 TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) {
   return with_checkpoint(source, [&](const UsableCheckpoint& found) {
-    TrainedEmbedder embedder{load_shared(found, options), {}, {}, {}, {}, {}};
+    TrainedEmbedder embedder{load_shared(found, options), {}, {}, {}};
     const Bf16Weights weights = weights_of(options, embedder);
     const ResolvedConfig& config = embedder.config;
     require_no_labels(source, config, "a model before fine-tuning");
@@ -34,10 +30,11 @@ TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) 
     check(family.reads_text() || family.is_encoder_decoder(), embedder.run.root.string(), ": the model is a ",
           family.name, ", expected one that gives the tokens of a text vectors; ", config.task_row().commands);
     ModelVocabulary vocabulary;
+    std::optional<std::int32_t> end;  // of a source
     if (family.is_encoder_decoder()) {
       const PairTokenizers both = load_pair_tokenizers(embedder.run, config);
       embedder.tokenizer = both.source;
-      embedder.suffix = {both.symbols.source.end};
+      end = both.symbols.source.end;
       vocabulary = model_vocabulary(config, *both.source, *both.target);
     } else {
       embedder.tokenizer = Tokenizer::load(embedder.run.tokenizer());
@@ -45,7 +42,8 @@ TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) 
     }
     embedder.model = make_model_with_heads(config, vocabulary);
     load_weights(embedder.run, found.folder, *embedder.model);
-    set_special_tokens(embedder);
+    static_cast<RowFrame&>(embedder) = row_frame(*embedder.model, *embedder.tokenizer);
+    if (end) embedder.suffix = {*end};
     return embedder;
   });
 }

@@ -5,12 +5,18 @@
 
 namespace tapeformer {
 
+// What is around a text in a row of a model.
+struct RowFrame {
+  std::vector<std::int32_t> prefix, suffix;  // the special tokens before and after the text: [CLS] and [SEP]
+  std::optional<std::int64_t> context;  // the largest number of tokens in a row, special ones too; nullopt: no limit
+};
+// The frame of a model of plain text.
+RowFrame row_frame(const Model& model, const Tokenizer& tokenizer);
+
 // For an encoder-decoder, only the encoder reads the text.
-struct TrainedEmbedder : TrainedModel {
+struct TrainedEmbedder : TrainedModel, RowFrame {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::unique_ptr<Model> model;
-  std::vector<std::int32_t> prefix, suffix;  // the special tokens before and after a text in a row: [CLS] and [SEP]
-  std::optional<std::int64_t> context;  // the largest number of tokens in a row, special ones too; nullopt: no limit
 };
 
 template <>

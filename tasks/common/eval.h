@@ -16,7 +16,7 @@ namespace tapeformer {
 struct EvalRequest {
   ModelSource run;
   // Input files, as the task reads them.
-  std::string text = {}, source = {}, target = {}, labels = {}, images = {}, conversations = {};
+  std::string text = {}, source = {}, target = {}, labels = {}, images = {}, conversations = {}, pairs = {};
   std::optional<MatmulSetting> matmul = std::nullopt;
   std::int64_t stride = 0, context = 0, batch = 16;  // 0: the task's default
   bool no_pseudo = false;

@@ -13,5 +13,6 @@ TaskRow skip_gram_task();
 TaskRow glove_task();
 TaskRow captioning_task();
 TaskRow instructions_task();
+TaskRow sentences_task();
 
 }  // namespace tapeformer

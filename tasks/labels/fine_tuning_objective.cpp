@@ -9,12 +9,9 @@
 #include "autograd/ops/reductions.h"
 #include "autograd/ops/views.h"
 #include "core/ignored_target.h"
-#include "core/shuffle.h"
 
 namespace tapeformer {
 namespace {
-
-constexpr std::uint64_t kOrderStream = mix64(0x65706f6368);  // "epoch"
 
 std::int64_t scored(std::span<const LabelledRow> rows) {
   std::int64_t sum = 0;
@@ -72,6 +69,7 @@ FineTuningObjective::FineTuningObjective(const ResolvedConfig& config, LabelledD
   std::ranges::move(row_notes(train_, config.data.labels), std::back_inserter(warnings_));
   std::ranges::move(row_notes(valid_, valid_file), std::back_inserter(warnings_));
   if (scored(valid_) == 0) valid_.clear();
+  order_ = EpochOrder(std::ssize(train_), static_cast<std::uint64_t>(config.train.seed));
   if (config.task.class_weights == ClassWeights::balanced) weights_ = balanced_weights(train_, model_->labels());
 }
 
@@ -93,23 +91,10 @@ ValidationFacts FineTuningObjective::validation() const {
   return {.tokens = scored(valid_)};
 }
 
-const LabelledRow& FineTuningObjective::row(std::int64_t number) {
-  const std::int64_t examples = std::ssize(train_), epoch = number / examples;
-  if (epoch_ != epoch) {
-    order_ = arange(examples);
-    RandomStream random({.seed = static_cast<std::uint64_t>(config_.train.seed),
-                         .step = static_cast<std::uint32_t>(epoch),
-                         .stream = kOrderStream});
-    shuffle(order_, random);
-    epoch_ = epoch;
-  }
-  return train_[order_[number % examples]];
-}
-
 std::vector<const LabelledRow*> FineTuningObjective::rows(std::int64_t step, std::int64_t begin, std::int64_t count) {
   const std::int64_t first = (step - 1) * config_.train.batch * config_.train.accumulate + begin;
   std::vector<const LabelledRow*> rows;
-  for (std::int64_t i = 0; i < count; ++i) rows.push_back(&row(first + i));
+  for (std::int64_t i = 0; i < count; ++i) rows.push_back(&train_[order_.at(first + i)]);
   return rows;
 }
 

@@ -1,6 +1,7 @@
 // Fine-tunes a model on labelled examples.
 #pragma once
 
+#include "tasks/common/epoch_order.h"
 #include "tasks/labels/labelled_data.h"
 #include "tasks/labels/labelled_rows.h"
 #include "train/loop/objective.h"
@@ -26,8 +27,6 @@ class FineTuningObjective : public Objective {
 
  private:
   ParameterRates layer_rates() const override;
-  // The row of this number in all rows that training reads, counted from 0.
-  const LabelledRow& row(std::int64_t number);
   std::vector<const LabelledRow*> rows(std::int64_t step, std::int64_t begin, std::int64_t count);
 
   const LabelledData data_;
@@ -36,8 +35,7 @@ class FineTuningObjective : public Objective {
   std::vector<LabelledRow> train_, valid_;
   std::vector<std::string> warnings_;
   std::vector<double> weights_;  // the weight of each label in the loss; empty: all weights are 1
-  std::int64_t epoch_ = -1;      // the epoch that order_ is drawn for
-  std::vector<std::int64_t> order_;
+  EpochOrder order_;
 };
 
 }  // namespace tapeformer

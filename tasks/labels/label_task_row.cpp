@@ -82,24 +82,6 @@ struct LabelledObjectiveData : ObjectiveDataOf<LabelledData> {
   }
 };
 
-// Words that the tokenizer can encode: numbers or, if it does not know their digits, a token of its own.
-std::vector<std::string> dummy_words(const Tokenizer& tokenizer) {
-  std::vector<std::string> words;
-  for (std::int64_t k = 0; k < kDummyLength; ++k) words.push_back(std::to_string(k));
-  try {
-    for (const std::string& word : words) tokenizer.encode(word);
-    return words;
-  } catch (const Error&) {  // characters that it does not know
-  }
-  const auto is_word = [&](std::int32_t id) {
-    return !tokenizer.is_special(id) && tokenizer.token_bytes(id).find_first_of(" \t\n\r") == std::string_view::npos;
-  };
-  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
-    if (is_word(id)) return std::vector<std::string>(kDummyLength, std::string(tokenizer.token_bytes(id)));
-  }
-  return words;
-}
-
 LabelledData dummy_examples(const ResolvedConfig& config, const RunFolder* run) {
   const LabelTask& task = find_label_task(config.task.kind);
   LabelledData data{.tokenizer = dummy_text_tokenizer(config, run), .labels = {}, .train = {}, .valid = {}};

@@ -1,5 +1,6 @@
 #include "tasks/text/dummy_data.h"
 
+#include "core/error.h"
 #include "core/random.h"
 #include "tasks/text/language_data.h"
 
@@ -19,6 +20,23 @@ std::unique_ptr<Tokenizer> dummy_text_tokenizer(const ResolvedConfig& config, co
   if (!config.tokenizer.file.empty()) return Tokenizer::load(config.tokenizer.file);
   const bool documents = config.data.document != DocumentEnd::none;
   return dummy_tokenizer(config, tokenizer_options(config, documents).special_tokens);
+}
+
+std::vector<std::string> dummy_words(const Tokenizer& tokenizer) {
+  std::vector<std::string> words;
+  for (std::int64_t k = 0; k < kDummyLength; ++k) words.push_back(std::to_string(k));
+  try {
+    for (const std::string& word : words) tokenizer.encode(word);
+    return words;
+  } catch (const Error&) {  // characters that it does not know
+  }
+  const auto is_word = [&](std::int32_t id) {
+    return !tokenizer.is_special(id) && tokenizer.token_bytes(id).find_first_of(" \t\n\r") == std::string_view::npos;
+  };
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    if (is_word(id)) return std::vector<std::string>(kDummyLength, std::string(tokenizer.token_bytes(id)));
+  }
+  return words;
 }
 
 std::vector<std::int32_t> random_ids(std::int64_t count, const Tokenizer& tokenizer) {

@@ -23,6 +23,9 @@ std::unique_ptr<Tokenizer> dummy_tokenizer(const ResolvedConfig& config, std::ve
 // The tokenizer of a text: that of the run, or of the configuration's file, or a made-up one.
 std::unique_ptr<Tokenizer> dummy_text_tokenizer(const ResolvedConfig& config, const RunFolder* run);
 
+// kDummyLength words that the tokenizer can encode: numbers or, if it does not know their digits, a token of its own.
+std::vector<std::string> dummy_words(const Tokenizer& tokenizer);
+
 std::vector<std::int32_t> random_ids(std::int64_t count, const Tokenizer& tokenizer);
 
 }  // namespace tapeformer

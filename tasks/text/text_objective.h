@@ -11,14 +11,13 @@ class TextObjective : public Objective {
  public:
   const LanguageData& data() const { return data_; }
   DataFacts facts() const override {
-    DataFacts facts{
-        .tokenizers = {data_.tokenizer->to_json(), ""},
-        .data_hash = data_.train.source_hash(),
-        .valid_hash = data_.valid ? data_.valid->source_hash() : 0,
-        .tokens = data_.train.size(),
-        .description = {str_cat(parameters_text(), ", vocabulary of ", data_.tokenizer->vocab_size(),
-                                ", ", data_.train.size(), " training tokens")},
-        .warnings = data_.warnings};
+    DataFacts facts{.tokenizers = {data_.tokenizer->to_json(), ""},
+                    .data_hash = data_.train.source_hash(),
+                    .valid_hash = data_.valid ? data_.valid->source_hash() : 0,
+                    .tokens = data_.train.size(),
+                    .description = {str_cat(parameters_text(), ", vocabulary of ", data_.tokenizer->vocab_size(), ", ",
+                                            data_.train.size(), " training tokens")},
+                    .warnings = data_.warnings};
     if (!loss_description_.empty()) facts.description.push_back(loss_description_);
     return facts;
   }

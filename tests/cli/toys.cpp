@@ -111,6 +111,10 @@ const std::vector<ToyConfig>& toy_configs() {
        "conversations",
        {{"model", "layers = 1\nheads = 2\ndim = 24\ncontext = 96\ndropout = 0.1\n"},
         {"task", "kind = \"instructions\"\n"}}},
+      {"sentences",
+       "pairs",
+       {{"model", "type = \"bert\"\nlayers = 1\nheads = 2\ndim = 24\ncontext = 40\ndropout = 0.1\n"},
+        {"task", "kind = \"sentences\"\n"}}},
   };
   return all;
 }

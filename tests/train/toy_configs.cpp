@@ -147,6 +147,14 @@ Config instructions_config(const std::string& type) {
   return config;
 }
 
+Config sentences_config() {
+  Config config = bert_config();
+  config.data.corpus = "reverse", config.data.lines = 40;
+  config.task.kind = "sentences";
+  config.train.matmul = MatmulSetting::highest;  // bf16 would round the parts of a gradient, not its sum
+  return config;
+}
+
 void learn_quickly(Config& config, const QuickTraining& training) {
   config.data.corpus = training.corpus;
   config.data.lines = training.lines;
@@ -199,13 +207,15 @@ std::vector<NamedConfig> all_toys(const TempFolder& folder) {
       {"span by bert", span_config(folder), false},
       {"instructions by gpt", instructions_config(), false},
       {"instructions by rnn", instructions_config("rnn"), false},
+      {"sentences by bert", sentences_config(), false},
   };
   for (NamedConfig& toy : all) {
     Config& config = toy.config;
     const bool is_table = config.model.type == "word2vec" || config.model.type == "glove";
     if (!is_table) config.model.options["dropout"] = 0.1;
     if (config.model.type == "bilm") config.model.options["residual"] = true;
-    const bool smooths = !is_table && config.task.class_weights == ClassWeights::none;
+    const bool smooths =
+        !is_table && config.task.class_weights == ClassWeights::none && config.task.kind != "sentences";
     config.train.label_smoothing = smooths ? 0.1 : 0;
     config.train.steps = 10, config.train.batch = 2, config.train.accumulate = 4;
     config.eval.every = 6;

@@ -77,6 +77,8 @@ Config caption_config(const std::string& type);
 Config tag_config(const TempFolder& folder, const std::string& type = "bert");
 Config classify_config(const TempFolder& folder);
 Config span_config(const TempFolder& folder);
+// Tunes a bert on words and their reverse.
+Config sentences_config();
 
 // Conversations, a character a token.
 Config instructions_config(const std::string& type = "gpt");

@@ -60,7 +60,7 @@ struct Config {
   struct Task {
     std::string kind = "none";
     bool freeze = false, mix = false;
-    double layer_decay = 1, dropout = 0.1;
+    double layer_decay = 1, dropout = 0.1, temperature = 0.05;
     ClassWeights class_weights = ClassWeights::none;
     bool operator==(const Task&) const = default;
   };

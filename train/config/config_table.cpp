@@ -212,6 +212,9 @@ const std::vector<ConfigEntry>& common_entries() {
         task.key<&L::layer_decay>("layer_decay", "factor of the learning rate from each layer to the one below it",
                                   KeyRange{0, 1, true}),
         task.key<&L::dropout>("dropout", "dropout on the vectors that the classifier reads", fraction()),
+        task.key<&L::temperature>("temperature",
+                                  "sentences: what the cosines are divided by before the softmax over a step's pairs",
+                                  above(0)),
         task.key<&L::class_weights>(
             "class_weights", "weights of the labels' losses: all alike, or inverse to how often a label is there"),
 

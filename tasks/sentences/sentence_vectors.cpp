@@ -1,0 +1,111 @@
+#include "tasks/sentences/sentence_vectors.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/helpers/products.h"
+#include "autograd/ops/losses/losses.h"
+#include "autograd/ops/reductions.h"
+#include "autograd/ops/views.h"
+#include "autograd/tape/tape.h"
+#include "nn/interfaces/layer_widths.h"
+#include "tasks/analysis/encoded_words.h"
+#include "tasks/analysis/text_vectors.h"
+
+namespace tapeformer {
+namespace {
+
+SentenceRow encode_sentence(std::string_view text, const std::string& where, const Tokenizer& tokenizer,
+                            const RowFrame& frame) {
+  SentenceRow row{.ids = frame.prefix, .begin = std::ssize(frame.prefix)};
+  std::ranges::copy(text_tokens(tokenizer, text), std::back_inserter(row.ids));
+  row.end = std::ssize(row.ids);
+  check(row.end > row.begin, where, "expected two sentences, got one without tokens");
+  std::ranges::copy(frame.suffix, std::back_inserter(row.ids));
+  const std::int64_t length = std::ssize(row.ids);
+  check(length <= frame.context.value_or(length), where, "a sentence has ", length,
+        " tokens, special ones included: the model reads at most ", frame.context.value_or(0));
+  return row;
+}
+
+}  // namespace
+
+std::vector<SentenceRows> encode_sentences(std::span<const SentencePair> pairs, const std::string& origin,
+                                           const Tokenizer& tokenizer, const RowFrame& frame) {
+  std::vector<SentenceRows> rows;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (pairs[i].source.empty() && pairs[i].target.empty()) continue;
+    const std::string where = str_cat(origin, ": pair ", i + 1, ": ");
+    rows.push_back({encode_sentence(pairs[i].source, where, tokenizer, frame),
+                    encode_sentence(pairs[i].target, where, tokenizer, frame)});
+  }
+  return rows;
+}
+
+Variable unit_vectors(Tape& tape, const Model& model, std::span<const SentenceRow* const> rows) {
+  constexpr double kLeastSquare = 1e-24;  // a vector of zeros stays one
+  std::vector<std::span<const std::int32_t>> ids;
+  for (const SentenceRow* row : rows) ids.emplace_back(row->ids);
+  const Batch batch = padded_rows(tape, ids);
+  const std::int64_t count = std::ssize(rows), length = batch.input_ids.size(1);
+  const Variable vectors = model.hidden_states(batch).back();
+  std::vector<double> weights(count * length, 0.0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto [begin, end] = std::pair(rows[i]->begin, rows[i]->end);
+    std::fill_n(weights.begin() + i * length + begin, end - begin, 1 / static_cast<double>(end - begin));
+  }
+  const Tensor means = Tensor::from(std::span<const double>(weights), {count, 1, length}).to(vectors.dtype());
+  const Variable pooled = reshape(matmul(Variable::constant(tape, means), vectors), {count, vectors.size(2)});
+  return div(pooled, sqrt(add_scalar(sum(square(pooled), 1, /*keep=*/true), kLeastSquare)));
+}
+
+Variable contrastive_loss(const Variable& u, const Variable& v, std::int64_t first_target, double temperature,
+                          double normalizer) {
+  std::vector<std::int32_t> targets(u.size(0));
+  for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<std::int32_t>(first_target + i);
+  const Variable logits = scale(matmul(u, transpose(v, 0, 1)), 1 / temperature);
+  const Tensor right = Tensor::from(std::span<const std::int32_t>(targets), {std::ssize(targets)});
+  return cross_entropy(logits, Variable::constant(*u.tape(), right), {.normalizer = normalizer});
+}
+
+Evaluation evaluate(const Model& model, std::span<const SentenceRows> pairs, double temperature, std::int64_t batch,
+                    const ProgressCallback& progress, Communicator& ranks) {
+  const std::int64_t count = std::ssize(pairs);
+  const Communicator::Share mine = ranks.share((count + batch - 1) / batch);
+  const std::int64_t width = layers_of_one_token(model).back().size(2);
+  std::vector<double> vectors(2 * count * width, 0.0);  // (2, count, F): the first sentences, then the second ones
+  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+    const std::int64_t begin = i * batch, end = std::min(count, begin + batch);
+    for (const bool second : {false, true}) {
+      std::vector<const SentenceRow*> rows;
+      for (std::int64_t k = begin; k < end; ++k) rows.push_back(second ? &pairs[k].second : &pairs[k].first);
+      Tape tape(no_grad);
+      const Tensor found = unit_vectors(tape, model, rows).value().to(DType::f64).contiguous();
+      std::ranges::copy(found.span<double>(), vectors.begin() + ((second ? count : 0) + begin) * width);
+    }
+    if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
+  }
+  ranks.sum(vectors);
+  Evaluation total{.tokens = count};
+  std::int64_t right = 0;
+  std::vector<double> scores(count);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double* const u = vectors.data() + i * width;
+    for (std::int64_t j = 0; j < count; ++j) {
+      const double* const v = vectors.data() + (count + j) * width;
+      scores[j] = 0;
+      for (std::int64_t k = 0; k < width; ++k) scores[j] += u[k] * v[k];
+    }
+    const double most = std::ranges::max(scores);
+    double sum = 0;
+    for (const double score : scores) sum += std::exp((score - most) / temperature);
+    total.nats += std::log(sum) + (most - scores[i]) / temperature;
+    right += std::ranges::max_element(scores) - scores.begin() == i;
+  }
+  total.measures = {{"accuracy", static_cast<double>(right) / static_cast<double>(count)}};
+  total.metric = "accuracy";
+  return total;
+}
+
+}  // namespace tapeformer

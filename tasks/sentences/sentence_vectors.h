@@ -1,0 +1,46 @@
+// One vector for a whole sentence: the mean of a model's vectors of its tokens, and how well such vectors find the
+// sentence that says the same.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/parallel/parallel_text.h"
+#include "nn/interfaces/model.h"
+#include "tasks/analysis/trained_embedder.h"
+#include "train/loop/evaluation.h"
+
+namespace tapeformer {
+
+// A sentence as the model reads it. The vectors of the tokens in [begin, end) are averaged: all but special ones, as
+// text_vectors() does it.
+struct SentenceRow {
+  std::vector<std::int32_t> ids;
+  std::int64_t begin = 0, end = 0;
+};
+// Two sentences that say the same.
+struct SentenceRows {
+  SentenceRow first, second;
+};
+
+// Encodes pairs of sentences; empty lines are left out. Throws Error that begins with the origin and the line, for a
+// sentence without tokens or longer than the model reads.
+std::vector<SentenceRows> encode_sentences(std::span<const SentencePair> pairs, const std::string& origin,
+                                           const Tokenizer& tokenizer, const RowFrame& frame);
+
+// Returns the vectors of sentences, each divided by its length: (N, F).
+Variable unit_vectors(Tape& tape, const Model& model, std::span<const SentenceRow* const> rows);
+
+// −Σ_i ln [e^{cos(u_i, v_t)/τ} / Σ_j e^{cos(u_i, v_j)/τ}] / normalizer, t = first_target + i, for unit vectors u (N, F)
+// and v (M, F) (van den Oord et al. 2018; Gao et al. 2021).
+Variable contrastive_loss(const Variable& u, const Variable& v, std::int64_t first_target, double temperature,
+                          double normalizer);
+
+// Finds the second sentence of each pair among those of all pairs, by the largest cosine with the first: the measure
+// "accuracy" is the share that is right. `nats` is the contrastive loss, summed over the pairs. `batch` pairs are in
+// one forward pass. Ranks share them, and all return the whole result.
+Evaluation evaluate(const Model& model, std::span<const SentenceRows> pairs, double temperature, std::int64_t batch,
+                    const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
+
+}  // namespace tapeformer

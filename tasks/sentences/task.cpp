@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include "data/synthetic/corpora.h"
+#include "nn/interfaces/encoder_for_classification.h"
+#include "tasks/common/models.h"
+#include "tasks/common/rules.h"
+#include "tasks/common/task_rows.h"
+#include "tasks/sentences/sentence_objective.h"
+#include "tasks/text/dummy_data.h"
+#include "tasks/text/language_data.h"
+#include "tasks/text/text_task.h"
+
+namespace tapeformer {
+namespace {
+
+void check_sentences(const ResolvedConfig& config) {
+  const ModelFamily& family = config.family();
+  const Config::Task& task = config.task;
+  const std::vector<std::string> kinds = data_kinds(config.data);
+  require(family.reads_text(), "task.kind: expected none for ", family.name,
+          ", which gives no vectors of the tokens of a text, got ", task.kind);
+  require(kinds.empty() || kinds[0] == "data.pairs" || kinds[0] == "data.corpus", "task.kind: ", task.kind,
+          " trains on data.pairs, or on a corpus of pairs, got ", kinds.empty() ? "" : kinds[0]);
+  require(config.train.batch * config.train.accumulate >= 2, "train.batch: expected at least 2 pairs in a step of ",
+          "task.kind = ", task.kind, ", got ", config.train.batch * config.train.accumulate);
+  const auto refuse = [&](bool is_default, const char* key, const auto& expected, const auto& got) {
+    require(is_default, key, ": expected ", expected, " beside task.kind = ", task.kind, ", got ", got);
+  };
+  refuse(config.train.batch_tokens == 0, "train.batch_tokens", 0, config.train.batch_tokens);
+  refuse(config.train.length_groups == 1, "train.length_groups", 1, config.train.length_groups);
+  refuse(config.train.label_smoothing == 0, "train.label_smoothing", 0, config.train.label_smoothing);
+  refuse(config.train.z_loss == 0, "train.z_loss", 0, config.train.z_loss);
+  refuse(config.eval.batches == 0, "eval.batches", 0, config.eval.batches);
+  refuse(!config.data.within_document, "data.within_document", "false", "true");
+  refuse(!task.freeze, "task.freeze", "false", "true");
+  refuse(!task.mix, "task.mix", "false", "true");
+  refuse(task.class_weights == ClassWeights::none, "task.class_weights", "none", word_of(task.class_weights));
+}
+
+ParallelText sentences_of_file(const std::string& path) { return ParallelText::from_pairs(path); }
+
+SentenceData read_sentences(const ResolvedConfig& config, const RunFolder* resumed, const ProgressMaker& progress) {
+  const Config::Data& from = config.data;
+  if (!from.corpus.empty() && !is_parallel_corpus(from.corpus)) {
+    fail_usage("data.corpus: expected pairs of sentences for task.kind = ", config.task.kind, ", got ", from.corpus,
+               ", which is plain text");
+  }
+  SentenceData data{.tokenizer = nullptr,
+                    .text = from.corpus.empty()
+                                ? sentences_of_file(from.pairs)
+                                : ParallelText::from_lines(
+                                      generate_corpus(from.corpus, from.lines, static_cast<std::uint64_t>(from.seed)),
+                                      str_cat("corpus ", from.corpus)),
+                    .valid_text = std::nullopt,
+                    .train = {},
+                    .valid = {}};
+  if (!from.valid_pairs.empty()) data.valid_text = sentences_of_file(from.valid_pairs);
+  const PairSplit split = data.text.split(data.valid_text ? 0 : from.valid_fraction);
+  data.train = split.train;
+  data.valid = data.valid_text ? data.valid_text->pairs() : split.valid;
+  if (resumed || !config.tokenizer.file.empty()) {
+    data.tokenizer = Tokenizer::load(resumed ? resumed->tokenizer() : std::filesystem::path(config.tokenizer.file));
+    return data;
+  }
+  std::vector<std::string_view> texts;
+  for (const SentencePair& pair : data.train) texts.push_back(pair.source), texts.push_back(pair.target);
+  data.tokenizer =
+      train_tokenizer(tokenizer_options(config, false), texts, start_progress(progress, "learning merges"));
+  return data;
+}
+
+SentenceData dummy_sentences(const ResolvedConfig& config, const RunFolder* run) {
+  auto tokenizer = dummy_text_tokenizer(config, run);
+  std::string sentence, lines;
+  for (const std::string& word : dummy_words(*tokenizer)) sentence += (sentence.empty() ? "" : " ") + word;
+  for (std::int64_t i = 0; i < 2 * config.train.batch * config.train.accumulate; ++i)
+    lines += str_cat(sentence, '\t', sentence, '\n');
+  SentenceData data{std::move(tokenizer), ParallelText::from_lines(std::move(lines)), std::nullopt, {}, {}};
+  data.train = data.text.pairs();
+  return data;
+}
+
+struct SentenceObjectiveData : ObjectiveDataOf<SentenceData> {
+  using ObjectiveDataOf::ObjectiveDataOf;
+  ModelVocabulary vocabulary(const ResolvedConfig& config) const override {
+    return model_vocabulary(config, *data.tokenizer);
+  }
+  TrainingShape shape(const ResolvedConfig& config) const override {
+    constexpr std::size_t kPairs = 512;  // a sample, of which the mean length is taken
+    auto model = make_model_with_heads(config, vocabulary(config));
+    double tokens = 0, rows = 0;
+    const auto sample = data.train.first(std::min(kPairs, data.train.size()));
+    for (const SentenceRows& pair :
+         encode_sentences(sample, data.text.origin(), *data.tokenizer, row_frame(*model, *data.tokenizer))) {
+      tokens += static_cast<double>(pair.first.ids.size() + pair.second.ids.size());
+      rows += 2;
+    }
+    // Each micro-step reads the second sentences of all.
+    const double repeated = (1 + static_cast<double>(config.train.accumulate)) / 2;
+    const ParameterRates rates = encoder_rates(*model, config.task.layer_decay);
+    return {.model = std::move(model),
+            .rates = rates,
+            .parts = find_task_row(config.family().task).heads.parts,
+            .block_size = tokens / rows,
+            .flops = [repeated, recompute = config.train.recompute](ForwardFlops forward) {
+              forward.other -= forward.head;
+              return repeated * training_flops(forward, recompute);
+            }};
+  }
+};
+
+EvalReport evaluate_sentences(const EvalRequest& request) {
+  require_no_parts(request);
+  const TrainedEmbedder run = open_run<TrainedEmbedder>(request);
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  const ParallelText text = sentences_of_file(request.pairs);
+  for (const std::string& note : text.notes().lines()) request.warn(note);
+  const std::vector<SentenceRows> pairs = encode_sentences(text.pairs(), text.origin(), *run.tokenizer, run);
+  check(pairs.size() >= 2, request.pairs, ": expected at least two pairs of sentences, got ", pairs.size());
+  const Evaluation result = evaluate(*run.model, pairs, run.config.task.temperature, request.batch,
+                                     start_progress(request.progress, "evaluating"));
+  require_finite(result);
+  const double accuracy = result.measures[0].second;
+  nlohmann::ordered_json json{{"pairs", pairs.size()}, {"accuracy", accuracy}, {"loss", result.loss()}};
+  std::string table = fmt::format("{:<15} {}, {}\n", "pairs", pairs.size(), run.checkpoint_text);
+  table += fmt::format("{:<15} {:.2f} % of the second sentences found\n", "accuracy", 100 * accuracy);
+  table += fmt::format("{:<15} {:.4f} nats per pair\n", "loss", result.loss());
+  return {with_run_keys(std::move(json), run), table};
+}
+
+}  // namespace
+
+TaskRow sentences_task() {
+  return {.name = "sentences",
+          .help = "near vectors for two sentences that say the same (data.pairs)",
+          .fine_tunes = true,
+          .model = "a model that is tuned on pairs of sentences",
+          .commands =
+              "for models that are tuned on pairs of sentences there are embed, neighbours, probe, and eval "
+              "with --pairs",
+          .next_commands = {"embed % --text TEXT", "eval % --pairs FILE"},
+          .eval_input = "pairs",
+          .loss_unit = "nats per pair of sentences",
+          .has_perplexity = false,
+          .metric = "accuracy",
+          .reads_sentences = true,
+          .check = check_sentences,
+          .prepare = [](const ResolvedConfig& config, const RunFolder* resumed,
+                        const ProgressMaker& progress) -> std::unique_ptr<ObjectiveData> {
+            return std::make_unique<SentenceObjectiveData>(read_sentences(config, resumed, progress));
+          },
+          .dummy = [](const ResolvedConfig& config, const RunFolder* run) -> std::unique_ptr<ObjectiveData> {
+            return std::make_unique<SentenceObjectiveData>(dummy_sentences(config, run));
+          },
+          .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
+            return std::make_unique<SentenceObjective>(config, take_data<SentenceData>(std::move(data)));
+          },
+          .optimum = [](const ResolvedConfig&) { return std::string(); },
+          .evaluate = evaluate_sentences};
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,108 @@
+// Sentence vectors: the loss and the evaluation by hand, and what training makes of them.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tasks/analysis/text_vectors.h"
+#include "tasks/sentences/sentence_objective.h"
+#include "tests/train/tasks/task_toy.h"
+
+using namespace tapeformer;
+
+namespace {
+
+using SentenceToy = ToyOf<SentenceObjective>;
+
+// By words, on lines of the corpus paraphrases.
+Config paraphrases_config() {
+  Config config = sentences_config();
+  config.tokenizer.kind = TokenizerKind::word;
+  config.model.options["context"] = std::int64_t{32};
+  config.data.corpus = "paraphrases", config.data.lines = 500;
+  config.optimizer.lr = 1e-2;
+  config.train.batch = 16, config.train.steps = 60;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("sentences: the loss is −ln softmax of the cosines over τ, of each pair against all") {
+  Tape tape(no_grad);
+  const std::vector<double> u{1, 0, 0, 1}, v{0.6, 0.8, 1, 0, 0, -1};
+  const auto constant = [&](const std::vector<double>& values, const Dims& sizes) {
+    return Variable::constant(tape, Tensor::from(std::span<const double>(values), sizes));
+  };
+  const double loss = contrastive_loss(constant(u, {2, 2}), constant(v, {3, 2}), 1, 0.5, 4).value().item();
+  const auto nats = [](double right, double a, double b, double c) {
+    return std::log(std::exp(a / 0.5) + std::exp(b / 0.5) + std::exp(c / 0.5)) - right / 0.5;
+  };
+  // The pairs are the second and the third v.
+  CHECK(loss == doctest::Approx((nats(1, 0.6, 1, 0) + nats(-1, 0.8, 0, -1)) / 4).epsilon(1e-13));
+}
+
+TEST_CASE("sentences: a vector is the mean that embed gives, divided by its length, whatever is beside it") {
+  const CacheFolder folder;
+  const auto toy = trained<SentenceToy>(paraphrases_config(), folder.path / "run");
+  const TrainedEmbedder run = load_run<TrainedEmbedder>(folder.path / "run");
+  const std::vector<SentencePair> pairs{{"One day Ada laughed.", "The barn."}};
+  const std::vector<SentenceRows> rows = encode_sentences(pairs, "pairs", *run.tokenizer, run);
+  const SentenceRow* const both[] = {&rows[0].first, &rows[0].second};
+  Tape tape(no_grad);
+  const Tensor vectors = unit_vectors(tape, *run.model, both).value();
+  for (const bool second : {false, true}) {
+    const std::vector<float> mean =
+        text_vectors(run, second ? pairs[0].target : pairs[0].source).vectors.to_vector<float>();
+    double norm = 0;
+    for (const float x : mean) norm += double{x} * x;
+    const std::vector<float> found = vectors.slice(0, second, second + 1).contiguous().to_vector<float>();
+    for (std::size_t i = 0; i < mean.size(); ++i)
+      CHECK(found[i] == doctest::Approx(mean[i] / std::sqrt(norm)).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("sentences: training comes to find the paraphrases, and leaves the head of masked tokens alone") {
+  const CacheFolder folder;
+  SentenceToy toy(paraphrases_config());
+  const auto head = [&] { return toy.model.state_dict().at("head.transform.weight").to_vector<float>(); };
+  const std::vector<float> head_before = head();
+  const Evaluation before = toy.objective.evaluate({});
+  CHECK(before.tokens == 50);
+  CHECK(before.cost() == doctest::Approx(1 - measure(before, "accuracy")));
+  toy.steps(1, 60);
+  const Evaluation after = toy.objective.evaluate({});
+  CHECK(measure(after, "accuracy") > 0.9);
+  CHECK(measure(after, "accuracy") > measure(before, "accuracy"));
+  CHECK(after.loss() < 0.5 * before.loss());
+  CHECK(head() == head_before);
+}
+
+TEST_CASE("sentences: keys that have no meaning, and data that does not fit, are refused in one line") {
+  const CacheFolder folder;
+  const Config config = sentences_config();
+  check_refused(config, "train.label_smoothing", "0.1",
+                "train.label_smoothing: expected 0 beside task.kind = sentences, got 0.1");
+  check_refused(config, "task.freeze", "true", "task.freeze: expected false beside task.kind = sentences, got true");
+  check_refused(config, "train.batch", "1",
+                "train.batch: expected at least 2 pairs in a step of task.kind = sentences, got 1");
+  Config plain = config;
+  plain.data.corpus = "stories";
+  CHECK_THROWS_WITH_AS(
+      SentenceToy{plain},
+      "data.corpus: expected pairs of sentences for task.kind = sentences, got stories, which is plain text",
+      UsageError);
+  plain.data.corpus = "", plain.data.text = {"a.txt"};
+  CHECK_THROWS_WITH_AS(resolve(plain),
+                       "task.kind: sentences trains on data.pairs, or on a corpus of pairs, got data.text", UsageError);
+  Config of_file = config;
+  of_file.data.corpus = "", of_file.data.valid_fraction = 0;
+  of_file.data.pairs = folder.write("pairs.tsv", "ab\tba\n\ncd\t\n").string();
+  CHECK_THROWS_WITH_AS(SentenceToy{of_file},
+                       (of_file.data.pairs + ": pair 3: expected two sentences, got one without tokens").c_str(),
+                       Error);
+  of_file.data.pairs = folder.write("long.tsv", "ab\tba\naaaaaaaaaaaaaaaaa\tb\n").string();
+  CHECK_THROWS_WITH_AS(
+      SentenceToy{of_file},
+      (of_file.data.pairs + ": pair 2: a sentence has 19 tokens, special ones included: the model reads at most 18")
+          .c_str(),
+      Error);
+}
