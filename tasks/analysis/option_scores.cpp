@@ -29,7 +29,7 @@ std::vector<OptionScore> score_options(const CausalModel& model, const Tokenizer
   check(!prompt.empty(), "score: the prompt has no tokens");
   std::vector<OptionScore> scores;
   for (const std::string& option : options) {
-    const std::vector<std::int32_t> own = tokenizer.encode(option);
+    const std::vector<std::int32_t> own = tokenizer.encode_continuation(option);
     require_tokens(option, own);
     std::vector<std::int32_t> ids(prompt.begin(), prompt.end());
     ids.insert(ids.end(), own.begin(), own.end());

@@ -102,9 +102,9 @@ struct SentenceObjectiveData : ObjectiveDataOf<SentenceData> {
             .rates = rates,
             .parts = find_task_row(config.family().task).heads.parts,
             .block_size = tokens / rows,
-            .flops = [repeated, recompute = config.train.recompute](ForwardFlops forward) {
+            .flops = [repeated, train = config.train](ForwardFlops forward) {
               forward.other -= forward.head;
-              return repeated * training_flops(forward, recompute);
+              return repeated * training_flops(forward, train);
             }};
   }
 };
