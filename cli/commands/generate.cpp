@@ -163,7 +163,7 @@ class TextGenerator {
         continue;
       }
       answer(session, line);
-      if (typed) log_speed();
+      if (typed && tokens_ > 0) log_speed();
       ++session.seed();
     }
     if (typed) print_line("");
