@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <sstream>
 
 #include "tasks/captioning/caption_evaluation.h"
@@ -73,7 +74,8 @@ struct CaptionScores {
   LookedAt looked;
 };
 
-CaptionScores score_captions(const TrainedCaptioner& run, const CaptionedImages& images, const EvalRequest& request) {
+CaptionScores score_captions(const TrainedCaptioner& run, const EncodedCaptions& captions, const EvalRequest& request) {
+  const CaptionedImages& images = captions.images;
   std::vector<std::int64_t> indices;
   for (const CaptionedImages::Caption& caption : images.captions()) indices.push_back(caption.image);
   const std::vector<std::string> texts =
@@ -87,7 +89,9 @@ CaptionScores score_captions(const TrainedCaptioner& run, const CaptionedImages&
     scores.exact += texts[i] == caption.text;
     bleu.add(texts[i], caption.text);
     if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(texts.size()));
-    if (caption.places.empty() || caption.text.empty()) continue;
+    // The model cannot read a caption that is left out.
+    if (caption.places.empty() || !std::ranges::binary_search(captions.captions, static_cast<std::int64_t>(i)))
+      continue;
     const Tensor image = image_batch(images, std::span(&caption.image, 1));
     const CaptionAttention attention = caption_attention(*run.model, image, caption.text, run.tokenizer);
     const LookedAt looked = looked_at(attention, caption.places, images.size());
@@ -111,7 +115,7 @@ EvalReport evaluate_captioning(const EvalRequest& request) {
   const Evaluation result = evaluate_captions(*run.model, captions, run.tokenizer.symbols, {.sentences = request.batch},
                                               0, start_progress(request.progress, "evaluating"));
   require_finite(result);
-  const CaptionScores scores = score_captions(run, captions.images, request);
+  const CaptionScores scores = score_captions(run, captions, request);
   const double unknown = static_cast<double>(captions.pairs.unknown_targets(*run.tokenizer.tokenizer));
   const TextFacts facts{captions.pairs.target_bytes(),
                         unknown / static_cast<double>(std::max<std::int64_t>(captions.pairs.target_tokens(), 1))};

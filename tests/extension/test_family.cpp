@@ -178,7 +178,7 @@ TEST_CASE("toy family: its keys are read, checked, offered and written as those 
   CHECK(spread->owners == std::vector<std::string>{"bigram"});
   CHECK(spread->default_value == "0.01");
   CHECK(std::ranges::find(keys, "model.heads", &ConfigKey::name)->owners ==
-        std::vector<std::string>{"gpt", "transformer", "bert"});
+        std::vector<std::string>{"gpt", "transformer", "bert", "vit"});
   CHECK(std::ranges::count(keys.front().allowed, "bigram") == 1);
 }
 

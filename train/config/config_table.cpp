@@ -190,9 +190,7 @@ const std::vector<ConfigEntry>& common_entries() {
                                    "column of the labels: its number, counted from 1 or with - from the last, or its "
                                    "name in the first line or of a JSON field (none = the usual one)"),
         data.key<&D::text_column>("text_column", "column of the texts or words, named like label_column"),
-        data.key<&D::images>("images",
-                             "images with captions: a folder of .png files and captions.tsv, whose lines are file, "
-                             "tab, caption"),
+        data.key<&D::images>("images", "a folder of .png images and captions.tsv (file, tab, caption)"),
         data.key<&D::valid_images>("valid_images", "such a folder for validation (none = data.valid_fraction of it)"),
         data.key<&D::conversations>("conversations",
                                     "conversations for task.kind = instructions: JSON lines with messages, or with "

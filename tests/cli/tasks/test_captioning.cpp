@@ -49,6 +49,17 @@ TEST_CASE("captions: train on a folder, evaluate, write captions and pages; batc
   CHECK(box.has("mistakes.html"));
 }
 
+TEST_CASE("captions: those that are longer than the context are left out of the loss, and count as not exact") {
+  const Sandbox box("vit");
+  box.train("run", "--train.steps 1 --eval.every 0 --model.context 4");
+  box.succeed("corpus shapes --lines 20 --images shapes");
+  const Outcome outcome = box.succeed("eval run --images shapes --json");
+  CHECK(outcome.tells("captions have no loss: "));
+  CHECK(outcome.json()["captions"] == 20);
+  CHECK(outcome.json()["skipped"].get<int>() > 5);
+  CHECK(outcome.json()["named_words"] == 2 * (20 - outcome.json()["skipped"].get<int>()));
+}
+
 TEST_CASE("captions: what does not fit is refused in one line, and nothing is written") {
   const Sandbox box("cnn_lstm");
   box.train("run", "--train.steps 1 --eval.every 0");
