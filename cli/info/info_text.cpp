@@ -45,7 +45,7 @@ std::string formula_of(const Info& info) {
   if (!keys.has("layers") || !keys.has("dim")) return "";
   const std::int64_t layers = keys.integer("layers"), dim = keys.integer("dim");
   if (12 * layers * dim * dim != info.costs.matrices) return "";
-  return fmt::format("12 · {} · {}² (12 · layers · dim²)", layers, dim);
+  return fmt::format("12 · {} · {}²", layers, dim);
 }
 
 std::string parameters_text(const Info& info) {

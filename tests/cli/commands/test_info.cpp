@@ -93,7 +93,7 @@ TEST_CASE("info: GPT-3's shape, exact and by the formula 12 · layers · dim²")
   CHECK(gpt3["parameters"]["blocks"] == 173961510912);
   CHECK(gpt3["matrices"] == 173946175488);
   CHECK(gpt3["non_embedding"] == 173961510912 + 2 * 12288);
-  CHECK(result_of(box, shape).find("of these in matrices              173,946,175,488   12 · 96 · 12288² (12 ·") !=
+  CHECK(result_of(box, shape).find("of these in matrices              173,946,175,488   12 · 96 · 12288²\n") !=
         std::string::npos);
   // Keys and values of fewer heads have narrower matrices: the formula is not theirs.
   CHECK(result_of(box, shape + " --model.kv_heads 8").find("12 ·") == std::string::npos);

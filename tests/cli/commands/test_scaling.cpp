@@ -166,6 +166,31 @@ TEST_CASE("scaling sweep: predicts the largest model before it trains it, and tr
   check_error(box, kFailure, "sweep/largest was trained before there was a prediction", command);
 }
 
+TEST_CASE("scaling: the sweep of the docs predicted its largest model within 2 %, and its law is that of its points") {
+  const Json sweep = Json::parse(read_all(fs::path(PROJECT_ROOT) / "docs/scaling.json"));
+  CHECK(std::abs(sweep["sweep"]["error"].get<double>()) < 0.02);
+  const Sandbox box;
+  std::string lines;
+  for (const Json& run : sweep["runs"]) lines += run.dump() + "\n";
+  box.write("points.jsonl", lines);
+  const Json& law = law_of(sweep, "L(N)");
+  const Json again =
+      json_of(box, "scaling fit points.jsonl --json",
+              {"--entropy", law["irreducible"]["value"].dump(), "--parameters", sweep["sweep"]["largest"].dump()});
+  const Json& fitted = law_of(again, "L(N)");
+  CHECK(fitted["terms"][0]["exponent"]["value"].get<double>() ==
+        Approx(law["terms"][0]["exponent"]["value"].get<double>()).epsilon(1e-6));
+  CHECK(fitted["prediction"]["loss"].get<double>() ==
+        Approx(sweep["sweep"]["predicted"]["value"].get<double>()).epsilon(1e-9));
+  const std::string docs = read_all(fs::path(PROJECT_ROOT) / "docs/scaling.md");
+  for (const double loss :
+       {sweep["sweep"]["predicted"]["value"].get<double>(), sweep["sweep"]["measured"].get<double>()}) {
+    char number[16];
+    std::snprintf(number, sizeof number, "%.4f", loss);
+    CHECK_MESSAGE(docs.find(number) != docs.npos, number);
+  }
+}
+
 TEST_CASE("scaling sweep: plans widths, and measures what fits into the minutes" * long_test()) {
   const Sandbox box("gpt");
   const std::string command =
