@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "data/chat/chat_format.h"
 #include "data/text/text_source.h"
 #include "nn/models/transformer_keys.h"
 #include "tasks/interchange/huggingface_layout.h"
@@ -15,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = HuggingFaceLayout::Json;
 
-constexpr const char* kConfigJson = "config.json";
+constexpr const char *kConfigJson = "config.json", *kTokenizerConfig = "tokenizer_config.json";
 
 // Some published files of BERT have no head that predicts tokens, or a pooler without the head that it is for. What is
 // missing gets initial values, or is left out.
@@ -41,6 +42,20 @@ void fit_heads(PublishedModel& model, HuggingFaceWeights& weights) {
 
 bool is_huggingface(const fs::path& path) { return is_folder(path) && is_there(path / kConfigJson); }
 
+// Returns the folder's chat template as a run keeps it (RunTokenizers::chat); empty if there is none.
+std::string read_chat(const fs::path& folder) {
+  const fs::path config = folder / kTokenizerConfig, alone = folder / "chat_template.jinja";
+  const std::string text = is_there(config) ? read_file(config) : "{}";
+  if (is_there(alone)) {
+    ChatSettings settings = ChatSettings::from_json(text, config.string());
+    settings.chat_template = read_file(alone);
+    return settings.to_json();
+  }
+  const auto json = parse_json<Json>(text, config.string() + ": ");
+  return json.is_object() && json.contains("chat_template") ? ChatSettings::from_json(text, config.string()).to_json()
+                                                            : "";
+}
+
 PublishedModel read_huggingface(const fs::path& folder) {
   const fs::path config_path = folder / kConfigJson;
   const auto config = parse_json<Json>(read_file(config_path), config_path.string() + ": ");
@@ -65,6 +80,7 @@ PublishedModel read_huggingface(const fs::path& folder) {
     fit_heads(model, *weights);
     masked_symbols(*model.tokenizer);
   }
+  model.chat = read_chat(folder);
   model.tensors = std::move(weights);
   return model;
 }
@@ -158,8 +174,11 @@ std::vector<std::string> write_huggingface(const TrainedTextModel& run, const fs
     write(kConfigJson, dump_json(config, 2) + "\n");
     if (!bert) write("generation_config.json", dump_json(ends, 2) + "\n");
     write("tokenizer.json", tokenizer_json(tokenizer, bert));
-    const Json settings = tokenizer_config(tokenizer, ends, options.integer("context"), bert);
-    write("tokenizer_config.json", dump_json(settings, 2) + "\n");
+    Json settings = tokenizer_config(tokenizer, ends, options.integer("context"), bert);
+    if (const fs::path chat = run.run.tokenizer_config(); is_there(chat)) {
+      settings.update(parse_json<Json>(read_file(chat), chat.string() + ": "));
+    }
+    write(kTokenizerConfig, dump_json(settings, 2) + "\n");
   });
   return notes_on(run.config, layout);
 }

@@ -91,7 +91,7 @@ RunFolder import_model(const PublishedModel& published, const std::filesystem::p
   if (published.has_new_parameters) model->initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   load_mapped(model->named_tensors(), map, *published.tensors);
   const std::string toml = to_toml(config);
-  return create_run(out, toml, {.source = published.tokenizer->to_json(), .target = ""},
+  return create_run(out, toml, {.source = published.tokenizer->to_json(), .target = "", .chat = published.chat},
                     [&](const RunFolder& run) { publish_weights(run, *model, toml); });
 }
 

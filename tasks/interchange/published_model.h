@@ -21,6 +21,7 @@ struct PublishedModel {
   std::string family;                          // model.type: "gpt" or "bert"
   std::map<std::string, std::string> options;  // keys of [model] as one writes them on the command line: {"dim", "768"}
   std::unique_ptr<Tokenizer> tokenizer;        // as many tokens as the model has
+  std::string chat = {};                       // RunTokenizers::chat
   std::unique_ptr<TensorSource> tensors;
   std::function<TensorMap(const TransformerShape&)> map;
   // Whether parameters without a row in the map get random initial values; without it there are none.

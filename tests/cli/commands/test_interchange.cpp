@@ -106,3 +106,21 @@ TEST_CASE("interchange: wrong uses of import and export are refused in one line,
   CHECK_FALSE(box.has(".killed.partial"));
   CHECK_FALSE(box.has("killed/x"));
 }
+
+TEST_CASE("interchange: a chat template comes with a model, from either of its two files, and leaves with it") {
+  const Sandbox box;
+  place_golden(box, "llama");
+  const std::string chat = "{% for message in messages %}{{ message.content }}{% endfor %}";
+  box.write("llama/chat_template.jinja", chat);
+  box.succeed("import llama --out run");
+  CHECK(nlohmann::json::parse(box.read("run/tokenizer_config.json"))["chat_template"] == chat);
+  box.succeed("export run --format hf --out folder");
+  const auto written = nlohmann::json::parse(box.read("folder/tokenizer_config.json"));
+  CHECK(written["chat_template"] == chat);
+  CHECK(written["tokenizer_class"] == "PreTrainedTokenizerFast");
+  box.succeed("import folder --out back");
+  CHECK(nlohmann::json::parse(box.read("back/tokenizer_config.json"))["chat_template"] == chat);
+  std::filesystem::remove(box / "llama/chat_template.jinja");
+  box.succeed("import llama --out without");
+  CHECK(!box.has("without/tokenizer_config.json"));
+}
