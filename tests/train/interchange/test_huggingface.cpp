@@ -73,7 +73,10 @@ TEST_CASE("interchange: what is exported has the tensors that were imported, and
     CHECK(before.tensors->tensors().size() == after.tensors->tensors().size());
     const RunFolder again = import_model(after, golden.path / "again");
     CHECK(weights_of(again.root) == weights_of(run.root));
-    CHECK(read_all(again.tokenizer()) == read_all(run.tokenizer()));
+    Json first = Json::parse(read_all(run.tokenizer())), second = Json::parse(read_all(again.tokenizer()));
+    CHECK(second["post_processor"].is_null() == !name.starts_with("bert"));  // what an export of a BERT adds
+    first.erase("post_processor"), second.erase("post_processor");
+    CHECK(second == first);
     const Json was = Json::parse(read_all(golden.folder / "config.json"));
     Json is = Json::parse(read_all(out / "config.json"));
     // transformers 5 writes rope_parameters, and reads what version 4 wrote.
