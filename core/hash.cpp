@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "core/files.h"
-
 namespace tapeformer {
 
 struct Hasher::State {
@@ -15,8 +13,7 @@ struct Hasher::State {
 
 std::uint64_t hash_bytes(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-std::string hash_file(const std::filesystem::path& path) {
-  const InputFile file(path);
+std::string hash_file(const InputFile& file) {
   Hasher hasher;
   std::string buffer(std::size_t{1} << 20, '\0');
   for (std::int64_t offset = 0; offset < file.size();) {

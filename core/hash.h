@@ -3,18 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include "core/files.h"
 
 namespace tapeformer {
 
 std::uint64_t hash_bytes(std::string_view bytes);
 
 // Returns the hash of a file's bytes by to_hex(). Reads it in pieces, because it may be larger than the free memory.
-// Throws Error as InputFile does.
-std::string hash_file(const std::filesystem::path& path);
+std::string hash_file(const InputFile& file);
 
 // A number as 16 hexadecimal digits in lower case, for names and for JSON, where other readers keep only 53 bits.
 std::string to_hex(std::uint64_t value);

@@ -13,9 +13,17 @@ ResolvedConfig config_of(const ModelSource& source) {
 
 }  // namespace
 
+namespace {
+
+void require_untuned(bool fits, const ModelSource& source, const ResolvedConfig& config, std::string_view expected) {
+  check(fits, find_run(source.path).run.root.string(), ": the model is fine-tuned to ", config.task.kind, ", expected ",
+        expected, "; ", config.task_row().commands);
+}
+
+}  // namespace
+
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected) {
-  check(!config.task_row().has_labels, find_run(source.path).run.root.string(), ": the model is fine-tuned to ",
-        config.task.kind, ", expected ", expected, "; ", config.task_row().commands);
+  require_untuned(!config.task_row().has_labels, source, config, expected);
 }
 
 namespace {
@@ -23,7 +31,7 @@ namespace {
 // Throws Error unless the run's model fits. `expected` says in words which models do.
 void require_model(const ModelSource& source, bool fits, std::string_view expected) {
   const ResolvedConfig config = config_of(source);
-  require_no_labels(source, config, expected);
+  require_untuned(!config.task_row().has_labels && !config.task_row().tunes_vectors, source, config, expected);
   check(fits, find_run(source.path).run.root.string(), ": the model is a ", config.model.type, ", expected ", expected,
         "; ", config.task_row().commands);
 }

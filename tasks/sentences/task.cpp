@@ -134,6 +134,7 @@ TaskRow sentences_task() {
   return {.name = "sentences",
           .help = "near vectors for two sentences that say the same (data.pairs)",
           .fine_tunes = true,
+          .tunes_vectors = true,
           .model = "a model that is tuned on pairs of sentences",
           .commands =
               "for models that are tuned on pairs of sentences there are embed, neighbours, probe, and eval "

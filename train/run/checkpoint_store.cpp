@@ -48,7 +48,10 @@ std::vector<std::string> names_in(const fs::path& folder) {
 }
 
 // Returns the size and the checksum of a file.
-Json describe_file(const fs::path& path) { return {{"bytes", InputFile(path).size()}, {"xxh3", hash_file(path)}}; }
+Json describe_file(const fs::path& path) {
+  const InputFile file(path);
+  return {{"bytes", file.size()}, {"xxh3", hash_file(file)}};
+}
 
 // Renames the folder first, then removes it: a kill in between leaves no incomplete folder under a checkpoint's name.
 void remove_whole(const RunFolder& run, std::string_view name) {

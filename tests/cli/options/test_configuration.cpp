@@ -56,6 +56,7 @@ TEST_CASE("configuration: train needs no file") {
   CHECK(box.run("generate run --prompt Once --tokens 3").exit_code == 0);
   check_error(box, kUsage,
               "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, data.images, "
+              "data.conversations, "
               "data.corpus; got none",
               "train --out new");
 }

@@ -100,7 +100,7 @@ TEST_CASE("translate: alignments of a recurrent model and of a Transformer, by l
   align("transformer --n-best 1 --beam 3 --layer 0 --head 1");
   check_error(box, kUsage, "head: expected 0 to 1, got 9", "translate transformer --alignments w.jsonl --head 9", {},
               "abc\n");
-  check_error(box, kUsage, "translate: --layer and --head: expected --alignments or --pharaoh beside them",
+  check_error(box, kUsage, "translate: --layer and --head: expected --alignments, --pharaoh or --trees beside them",
               "translate transformer --layer 0", {}, "abc\n");
   check_error(box, kFailure, "cannot write nowhere/w.jsonl: No such file or directory",
               "translate dot --alignments nowhere/w.jsonl", {}, "abc\n");
