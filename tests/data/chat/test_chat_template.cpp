@@ -86,9 +86,10 @@ TEST_CASE("chat template: what is not in the subset is refused by its name, with
       {"{{ " + std::string(200, '(') + " }}", "chat template: line 1: expected at most 100 nested expressions"},
       {"{{ [[[[" + std::string(200, '[') + " }}", "chat template: line 1: expected at most 100 nested expressions"},
   };
-  for (const auto& [text, message] : refused) {
+  for (const auto& entry : refused) {
+    const std::string text = entry.first, message = entry.second;
     CAPTURE(text);
-    const std::string error = chat_error_of([&, text = text] { ChatTemplate chat(text); });
+    const std::string error = chat_error_of([&] { ChatTemplate chat(text); });
     CAPTURE(error);
     CHECK(error.starts_with(message));
   }
@@ -110,9 +111,10 @@ TEST_CASE("chat template: what Python refuses while it renders is told with the 
       {"{{ range(1000000000) | length }}", "chat template: line 1: range: expected at most 100000 numbers"},
       {"{{ 9223372036854775807 + 1 }}", "chat template: line 1: +: the numbers are too large"},
   };
-  for (const auto& [text, message] : refused) {
+  for (const auto& entry : refused) {
+    const std::string text = entry.first, message = entry.second;
     CAPTURE(text);
-    CHECK(chat_error_of([&, text = text] { rendered(text); }) == message);
+    CHECK(chat_error_of([&] { rendered(text); }) == message);
   }
   CHECK(rendered("{{ nothing }}{{ messages[7] }}").empty());
 }

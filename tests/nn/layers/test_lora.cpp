@@ -85,7 +85,9 @@ TEST_CASE("lora: with products in bf16, frozen weights in bf16 give the same los
   CHECK(rounded == 4 * config.layers);
   add_gradients(model, ids, expected);
   CHECK(same_bits(logits_of(model, ids), logits));
-  for (const auto& [name, gradient] : gradients_of(model)) CHECK_MESSAGE(same_bits(gradient, before.at(name)), name);
+  for (const auto& entry : gradients_of(model)) {
+    CHECK_MESSAGE(same_bits(entry.second, before.at(entry.first)), entry.first);
+  }
 }
 
 TEST_CASE("lora: targets are layers, or matrices that a layer stacks") {
