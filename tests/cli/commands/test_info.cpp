@@ -3,6 +3,7 @@
 
 #include "core/text/lines.h"
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 using Json = nlohmann::ordered_json;
 
@@ -186,7 +187,7 @@ TEST_CASE("info: without the data it runs on random tokens, and says so") {
   CHECK(result_of(box, shakespeare + " --data.text gone.txt").find("gone.txt is not there") != std::string::npos);
 }
 
-TEST_CASE("info: the parts of a layer, once for all layers that are alike") {
+TEST_CASE("info: the parts of a layer, once for all layers that are alike" * long_test()) {
   const Sandbox box;
   const Json gpt2 = json_of(box, "info --seconds 0 --json " PROJECT_ROOT "/configs/gpt2-small.toml");
   CHECK(gpt2["layer_parts"] == Json{{"blocks.0",

@@ -9,6 +9,7 @@
 #include "cli/study/study_file.h"
 #include "core/error.h"
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 #include "train/config/config.h"
 
 namespace fs = std::filesystem;
@@ -136,7 +137,7 @@ TEST_CASE("study: a measure that some variants refuse has no value there; one th
   CHECK(refused.tells("context"));
 }
 
-TEST_CASE("study: one that is stopped goes on where it was, and ends with the same numbers") {
+TEST_CASE("study: one that is stopped goes on where it was, and ends with the same numbers" * long_test()) {
   const Sandbox box("gpt");
   box.write("rates.toml", kStudy);
   const std::string command = "study rates.toml --json --train.steps 60 --eval.every 20";

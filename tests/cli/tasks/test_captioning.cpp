@@ -36,7 +36,8 @@ TEST_CASE("captions: train on a folder, evaluate, write captions and pages; batc
   const auto objects = lines_in(box.succeed("caption run --images unseen --beam 1 --json --out page.html").out);
   REQUIRE(objects.size() == 12);
   for (const std::string& line : objects) {
-    for (const Json& word : Json::parse(line)["words"]) {
+    const Json answer = Json::parse(line);
+    for (const Json& word : answer["words"]) {
       double sum = 0;
       for (const Json& row : word["weights"]) {
         for (const double weight : row) sum += weight;
