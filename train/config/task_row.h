@@ -38,7 +38,8 @@ struct TaskRow {
   std::string help;         // one line
   bool fine_tunes = false;  // models of several families can be fine-tuned on the task (task.kind)
   bool has_labels = false;  // its runs have labels, and a classifier of them in place of the model's own head
-  // Its runs have the model of their family, whose vectors are tuned and whose heads are not: commands read the vectors.
+  // Its runs have the model of their family, whose vectors are tuned and whose heads are not: commands read the
+  // vectors.
   bool tunes_vectors = false;
   // The kind of training data that implies task.kind = name, such as "data.conversations"; empty: none.
   std::string implied_by = {};
