@@ -121,7 +121,7 @@ std::size_t symbols_end(std::string_view text, std::size_t at) {
   return at;
 }
 
-// Of cl100k, or of qwen2, whose numbers have one digit.
+// Splits as cl100k does, or as qwen2, whose numbers have one digit.
 std::size_t pretoken_end_cl100k(std::string_view text, std::size_t begin, int digits) {
   if (text[begin] == '\'') {
     if (const std::size_t length = contraction_length(text, begin, SplitPattern::cl100k)) return begin + length;

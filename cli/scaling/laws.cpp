@@ -62,7 +62,7 @@ std::vector<ScalingPoint> best_of_each(const std::vector<ScalingRun>& runs, Memb
   return points;
 }
 
-// Of points in the order of x, those with a lower loss than all before.
+// Returns those of the points, which are in the order of x, that have a lower loss than all before them.
 std::vector<ScalingPoint> frontier(const std::vector<ScalingPoint>& points) {
   std::vector<ScalingPoint> kept;
   for (const ScalingPoint& point : points) {

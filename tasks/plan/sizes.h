@@ -16,7 +16,7 @@ struct ParameterCounts {
   std::int64_t matrices = 0;       // of these, without biases and norms: 12 · layers · dim² in GPT's blocks
 };
 ParameterCounts count_parameters(const Module& model);
-// Of the model of a configuration. No memory is allocated for it, whatever its size.
+// Counts those of the model that a configuration describes. No memory is allocated for it, whatever its size.
 ParameterCounts count_parameters(const ResolvedConfig& config);
 
 // What a training has to learn from, in tokens.

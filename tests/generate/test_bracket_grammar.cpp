@@ -13,7 +13,7 @@ namespace {
 const std::vector<std::string> kSentences{"dogs bark", "the dogs chase the cats in the park", "bark",
                                           "Zoë said : \"dogs , cats\" !", "a b c d e f g h"};
 
-// Of trees over these sentences; `bpe` has all bytes, and merges that cross no word.
+// Makes a tokenizer for trees over these sentences; `bpe` has all bytes, and merges that cross no word.
 std::unique_ptr<Tokenizer> tokenizer_of(const std::string& kind) {
   std::string text = "(S (NP dogs )NP (VP bark )VP )S\n";
   for (const std::string& sentence : kSentences) text += "(S (NP " + sentence + " )NP )S\n";
