@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "core/random.h"
-#include "data/synthetic/grammar.h"
+#include "data/grammars/grammar.h"
 #include "data/trees/bracketing.h"
 
 namespace tapeformer {

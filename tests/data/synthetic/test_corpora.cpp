@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "core/error.h"
+#include "data/grammars/relations_grammar.h"
+#include "data/grammars/stories_grammar.h"
+#include "data/grammars/tales_grammar.h"
 #include "data/labels/labelled_text.h"
 #include "data/synthetic/corpora.h"
-#include "data/synthetic/relations_grammar.h"
-#include "data/synthetic/stories_grammar.h"
-#include "data/synthetic/tales_grammar.h"
 
 using namespace tapeformer;
 

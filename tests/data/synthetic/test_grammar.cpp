@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/error.h"
-#include "data/synthetic/grammar.h"
+#include "data/grammars/grammar.h"
 
 using namespace tapeformer;
 

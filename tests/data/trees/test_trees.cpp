@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "data/grammars/parse_grammars.h"
 #include "data/synthetic/corpora.h"
-#include "data/synthetic/parse_grammars.h"
 #include "data/trees/bracket_score.h"
 
 using namespace tapeformer;

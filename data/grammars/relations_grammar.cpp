@@ -1,4 +1,4 @@
-#include "data/synthetic/relations_grammar.h"
+#include "data/grammars/relations_grammar.h"
 
 #include "core/error.h"
 

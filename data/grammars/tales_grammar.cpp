@@ -1,8 +1,8 @@
-#include "data/synthetic/tales_grammar.h"
+#include "data/grammars/tales_grammar.h"
 
 #include <string_view>
 
-#include "data/synthetic/stories_grammar.h"
+#include "data/grammars/stories_grammar.h"
 
 namespace tapeformer {
 

@@ -2,7 +2,7 @@
 // to queen and uncle to aunt. So word vectors of it can solve analogies.
 #pragma once
 
-#include "data/synthetic/grammar.h"
+#include "data/grammars/grammar.h"
 
 namespace tapeformer {
 

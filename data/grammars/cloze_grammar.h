@@ -3,7 +3,7 @@
 // "it".
 #pragma once
 
-#include "data/synthetic/grammar.h"
+#include "data/grammars/grammar.h"
 
 namespace tapeformer {
 

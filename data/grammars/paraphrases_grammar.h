@@ -1,7 +1,7 @@
 // The grammar of the generated corpus `paraphrases`: two sentences that say the same in other words.
 #pragma once
 
-#include "data/synthetic/grammar.h"
+#include "data/grammars/grammar.h"
 
 namespace tapeformer {
 

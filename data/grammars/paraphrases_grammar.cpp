@@ -1,6 +1,6 @@
-#include "data/synthetic/paraphrases_grammar.h"
+#include "data/grammars/paraphrases_grammar.h"
 
-#include "data/synthetic/tales_grammar.h"
+#include "data/grammars/tales_grammar.h"
 
 namespace tapeformer {
 

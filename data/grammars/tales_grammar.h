@@ -3,7 +3,7 @@
 // an animal does not decide its slot: each animal may be the hero or the friend.
 #pragma once
 
-#include "data/synthetic/grammar.h"
+#include "data/grammars/grammar.h"
 
 namespace tapeformer {
 

@@ -1,4 +1,4 @@
-#include "data/synthetic/senses_grammar.h"
+#include "data/grammars/senses_grammar.h"
 
 namespace tapeformer {
 

@@ -1,4 +1,4 @@
-#include "data/synthetic/stories_grammar.h"
+#include "data/grammars/stories_grammar.h"
 
 #include <utility>
 

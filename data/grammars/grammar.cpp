@@ -1,4 +1,4 @@
-#include "data/synthetic/grammar.h"
+#include "data/grammars/grammar.h"
 
 #include <cmath>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "data/synthetic/parse_grammars.h"
+#include "data/grammars/parse_grammars.h"
 
 #include "core/error.h"
 #include "core/text/joined.h"

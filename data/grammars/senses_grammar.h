@@ -2,7 +2,7 @@
 // words before it allow two of the three senses, and the words after it decide which of the two it is.
 #pragma once
 
-#include "data/synthetic/grammar.h"
+#include "data/grammars/grammar.h"
 
 namespace tapeformer {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "data/synthetic/grammar.h"
+#include "data/grammars/grammar.h"
 
 namespace tapeformer {
 

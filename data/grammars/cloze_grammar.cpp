@@ -1,4 +1,4 @@
-#include "data/synthetic/cloze_grammar.h"
+#include "data/grammars/cloze_grammar.h"
 
 namespace tapeformer {
 
