@@ -226,11 +226,8 @@ Info gather_info(const InfoRequest& request) {
   const ResolvedConfig config = read_config(request, run, planned);
   if (config.train.threads > 0) set_thread_count(static_cast<int>(config.train.threads));
 
-  Info info{.config = config,
-            .planned = std::move(planned),
-            .no_data = why_no_data(config),
-            .vocab_origin = {},
-            .costs = {}};
+  Info info{
+      .config = config, .planned = std::move(planned), .no_data = why_no_data(config), .vocab_origin = {}, .costs = {}};
   info.vocab_origin = vocabulary_origin(config, run.has_value(), info.no_data.empty());
   std::unique_ptr<ObjectiveData> first;  // the data that was read for `costs`
   const DataReader read = [&](const ResolvedConfig& with) {

@@ -23,8 +23,8 @@ TEST_CASE("multi_task: a run is trained, evaluated task by task, asked, and give
   const Json all = json_of(box, "eval run --json");
   CHECK(keys_of(all) == std::vector<std::string>{"tasks", "loss", "checkpoint", "matmul"});
   CHECK(all["loss"].get<double>() ==
-        doctest::Approx((all["tasks"]["tags"]["loss"].get<double>() + 0.25 * all["tasks"]["text"]["loss"].get<double>()) /
-                        1.25));
+        doctest::Approx(
+            (all["tasks"]["tags"]["loss"].get<double>() + 0.25 * all["tasks"]["text"]["loss"].get<double>()) / 1.25));
   const Json tags = json_of(box, "eval run --labels valid.tsv --task tags --json");
   CHECK(tags["loss"].get<double>() == doctest::Approx(all["tasks"]["tags"]["loss"].get<double>()).epsilon(1e-6));
   CHECK(result_of(box, "eval run").find("by the tasks' weights") != std::string::npos);
@@ -33,8 +33,9 @@ TEST_CASE("multi_task: a run is trained, evaluated task by task, asked, and give
   CHECK(!result_of(box, "embed run --text Ella").empty());
   CHECK(result_of(box, "runs .").find("tags + text") != std::string::npos);
   CHECK(json_of(box, "info run --json")["parameters"]["parts"].contains("task.tags"));
-  check_error(box, kUsage, "--task: expected one of the run's tasks with labels, tags, got text", "predict run --task text",
-              {}, "Ella\n");
-  box.succeed("train --out later --train.init_from run --model.type bert --task.kind tag --data.labels train.tsv "
-              "--train.steps 2 --train.threads 1");
+  check_error(box, kUsage, "--task: expected one of the run's tasks with labels, tags, got text",
+              "predict run --task text", {}, "Ella\n");
+  box.succeed(
+      "train --out later --train.init_from run --model.type bert --task.kind tag --data.labels train.tsv "
+      "--train.steps 2 --train.threads 1");
 }
