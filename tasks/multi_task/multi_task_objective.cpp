@@ -41,12 +41,15 @@ MultiTaskObjective::MultiTaskObjective(const ResolvedConfig& config, MultiTaskDa
       const auto& classifier = dynamic_cast<const EncoderForClassification&>(objective->model());
       model_.add(part.task.name, std::shared_ptr<const EncoderForClassification>(objective, &classifier));
     }
-    const bool chooses = config.metric().starts_with(part.task.name + "_");
-    require(!chooses || objective->can_evaluate(),
-            "task.metric_for_best_model: expected a task that can be evaluated, ", "got ", config.metric(),
-            ", but there is ", objective->validation().missing);
     tasks_.push_back(
         {part.task.name, alone.task_row().name, part.task.weight, probabilities[i], part.rows, std::move(objective)});
+  }
+  for (const Task& task : tasks_) {
+    const ValidationFacts facts = task.objective->validation();
+    const bool chooses = config.metric().starts_with(task.name + "_");
+    require(!chooses || facts.missing.empty() || !can_evaluate(),
+            "task.metric_for_best_model: expected a measure of a ", "task that is evaluated, got ", config.metric(),
+            ", but there are ", facts.missing);
   }
 }
 

@@ -35,6 +35,8 @@ TEST_CASE("multi_task: a run is trained, evaluated task by task, asked, and give
   CHECK(json_of(box, "info run --json")["parameters"]["parts"].contains("task.tags"));
   check_error(box, kUsage, "--task: expected one of the run's tasks with labels, tags, got text",
               "predict run --task text", {}, "Ella\n");
+  check_error(box, kUsage, "unknown option --tasks.text.wieght: did you mean --tasks.text.weight? (see --help)",
+              "train tiny.toml --out other --tasks.text.wieght 1");
   box.succeed(
       "train --out later --train.init_from run --model.type bert --task.kind tag --data.labels train.tsv "
       "--train.steps 2 --train.threads 1");
