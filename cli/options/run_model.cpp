@@ -26,6 +26,10 @@ Option checkpoint_option(ModelSource& run) {
           "validation was better; latest where nothing was evaluated]"};
 }
 
+Option task_option(ModelSource& run) {
+  return {"--task", &run.task, "Which of several tasks with labels, by its name in [tasks.NAME] [the only one]"};
+}
+
 Option matmul_option(std::optional<MatmulSetting>& matmul) {
   return word_option("--matmul", matmul, "Precision of matrix products, as train.matmul has it [the run's]");
 }

@@ -21,9 +21,10 @@ Trained open_run(const ModelSource& run, const LoadOptions& options) {
   return trained;
 }
 
-// The argument RUN of a command, and the options --checkpoint and --matmul.
+// The argument RUN of a command, and the options --checkpoint, --task and --matmul.
 Option run_argument(ModelSource& run);
 Option checkpoint_option(ModelSource& run);
+Option task_option(ModelSource& run);
 Option matmul_option(std::optional<MatmulSetting>& matmul);
 
 // The widest beam that a search may have: a wider one takes gigabytes and does not help.

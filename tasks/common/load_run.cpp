@@ -2,6 +2,7 @@
 
 #include "core/text/joined.h"
 #include "nn/attention/head_places.h"
+#include "tasks/common/shared_tasks.h"
 #include "train/config/run_config.h"
 
 namespace tapeformer {
@@ -22,6 +23,10 @@ void require_untuned(bool fits, const ModelSource& source, const ResolvedConfig&
 
 }  // namespace
 
+std::string_view other_tensors(const ResolvedConfig& config) {
+  return config.task_row().several ? kClassifierTensors : std::string_view();
+}
+
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected) {
   require_untuned(!config.task_row().has_labels, source, config, expected);
 }
@@ -31,7 +36,7 @@ namespace {
 // Throws Error unless the run's model fits. `expected` says in words which models do.
 void require_model(const ModelSource& source, bool fits, std::string_view expected) {
   const ResolvedConfig config = config_of(source);
-  require_untuned(!config.task_row().has_labels && !config.task_row().tunes_vectors, source, config, expected);
+  require_untuned(trains_own_head(config), source, config, expected);
   check(fits, find_run(source.path).run.root.string(), ": the model is a ", config.model.type, ", expected ", expected,
         "; ", config.task_row().commands);
 }
@@ -61,7 +66,7 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
 
 void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
                 const Module& model) {
-  load_weights(trained.run, found.folder, model);
+  load_weights(trained.run, found.folder, model, other_tensors(trained.config));
   std::vector<HeadPlace> places;
   for (const std::string& name : options.without_heads) places.push_back(find_head(model, name));
   remove_heads(model, places);

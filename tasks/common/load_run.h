@@ -79,6 +79,9 @@ Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained);
 // head that the model does not have.
 void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
                 const Module& model);
+// Returns how the names of a checkpoint's tensors begin that are not of the family's model with its heads: those of the
+// classifiers of several tasks; empty if there are none.
+std::string_view other_tensors(const ResolvedConfig& config);
 // Throws Error for a model that was fine-tuned on labels. `expected` says in words which models are allowed.
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected);
 // Throws Error unless the run's model is for the task.

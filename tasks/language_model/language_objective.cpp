@@ -13,8 +13,9 @@ constexpr std::int64_t kPromptTokens = 16;  // of the validation text that are t
 
 }  // namespace
 
-LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData data)
-    : TextObjectiveOf(config, std::move(data), make_causal_model), recurrent_(model_->recurrent()) {
+LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData data,
+                                     std::shared_ptr<CausalModel> shared)
+    : TextObjectiveOf(config, std::move(data), make_causal_model, std::move(shared)), recurrent_(model_->recurrent()) {
   const Config::Train& train = config.train;
   const TokenView tokens = data_.train.view();
   micro_step_size_.targets = micro_step_size_.tokens = train.batch * config.block_size();
@@ -54,7 +55,7 @@ Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64
   const Dims sizes{batch_.rows, batch_.length};
   const Variable ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.inputs), sizes));
   const Variable targets = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.targets), sizes));
-  const CrossEntropyOptions options = loss_options(mean.targets);
+  const CrossEntropyOptions options = loss_options(mean.normalizer());
   // A loss that is only evaluated, without training, does not change the recurrent state.
   if (!recurrent_ || !tape.options().training) return model_->loss(ids, targets, options);
   RecurrentState& state = states_[micro_step];

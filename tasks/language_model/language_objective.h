@@ -10,8 +10,8 @@ namespace tapeformer {
 
 class LanguageObjective : public TextObjectiveOf<CausalModel>, private RecurrentTraining {
  public:
-  // Makes the model that the configuration describes.
-  LanguageObjective(const ResolvedConfig& config, LanguageData data);
+  // Makes the model that the configuration describes, unless there is one that other tasks train too.
+  LanguageObjective(const ResolvedConfig& config, LanguageData data, std::shared_ptr<CausalModel> shared = nullptr);
 
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   RecurrentTraining* recurrent() override { return recurrent_ ? this : nullptr; }
