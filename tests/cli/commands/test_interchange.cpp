@@ -74,9 +74,8 @@ TEST_CASE("interchange: what the tokenizer of a published model puts before a te
   REQUIRE(tokens.size() == 5);
   CHECK(tokens[0]["id"] == kBegin);
   CHECK(json_of(box, "eval run --text text.txt --json")["tokens"] == letters().size());
-  // The options of a question without a prompt follow it.
-  const auto scores = json_of(box, "score run --prompt '' --options a b --json");
-  CHECK(scores["options"][0]["log_likelihood"].get<double>() == doctest::Approx(-tokens[1]["nats"].get<double>()));
+  const auto scores = json_of(box, "score run --prompt a --options b c --json");
+  CHECK(scores["options"][0]["log_likelihood"].get<double>() == doctest::Approx(-tokens[2]["nats"].get<double>()));
   CHECK(json_of(box, "surprisal run --text text.txt --total --json")["after"] == "[CLS]");
   CHECK(json_of(box, "generate run --temperature 0 --tokens 3 --json")["text"] ==
         json_of(box, "generate run --beam 1 --tokens 3 --json")["text"]);
