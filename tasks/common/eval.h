@@ -40,8 +40,9 @@ Trained open_run(const EvalRequest& request) {
   return trained;
 }
 
-// Encodes the text of a file, folder or glob, read as the run's training reads it. Calls `warn` with each TextNote.
-EncodedText read_text(const std::string& input, const ResolvedConfig& config, const Tokenizer& tokenizer,
+// Encodes the text of a file, folder or glob, read as the run's training reads it. For a causal model, text_prefix()
+// comes first. Calls `warn` with each TextNote.
+EncodedText read_text(const std::string& input, const TrainedModel& run, const Tokenizer& tokenizer,
                       const std::function<void(const std::string&)>& warn);
 
 // Adds the last keys of a result: the checkpoint and the precision of products that it was computed with.

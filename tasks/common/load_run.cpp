@@ -47,6 +47,12 @@ void require_task(const ModelSource& source, std::string_view task) {
   require_model(source, config_of(source).family().task == task, find_task_row(task).model);
 }
 
+std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& tokenizer) {
+  const bool is_imported = run.checkpoint == checkpoint_name(0);
+  if (!is_imported && run.config.train.init_from.empty()) return {};
+  return tokenizer.frame().before;
+}
+
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options) {
   TrainedModel trained{.run = found.run,
                        .config = resolve(load_run_config(checkpoint_config(found.run, found.folder))),

@@ -47,6 +47,11 @@ struct TrainedOnText : TrainedModel {
 using TrainedLanguageModel = TrainedOnText<CausalModel>;
 using TrainedTextModel = TrainedOnText<Model>;  // of any task that reads plain text
 
+// Returns the tokens before a text as a causal model has learned them: what its tokenizer says (Tokenizer::frame()) for
+// a published model, and for runs that began with its weights. None for a run that began with random values: whatever
+// its tokenizer says, its training has read texts without them.
+std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& tokenizer);
+
 // Loads the model of the checkpoint that find_checkpoint() chooses; `warnings` names the damaged ones that it skips.
 // Only the memory of the model itself is needed: the file's values are read straight into it. Safe beside a training
 // that prunes its checkpoints. Throws Error when there is no checkpoint, when it does not fit, or when the run has a

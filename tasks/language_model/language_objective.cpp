@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "data/text/text_source.h"
 #include "generate/generator.h"
 #include "tasks/text/text_baselines.h"
+#include "tokenizer/special_tokens.h"
 
 namespace tapeformer {
 namespace {
@@ -30,9 +30,15 @@ LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData 
   }
 }
 
+std::vector<std::int32_t> LanguageObjective::sample_prompt() const {
+  std::vector<std::int32_t> prefix;
+  if (!config_.train.init_from.empty()) prefix = data_.tokenizer->frame().before;  // as text_prefix() of the run
+  return prompt_tokens(*data_.tokenizer, *model_, config_.train.sample_prompt, prefix);
+}
+
 void LanguageObjective::check_sample_prompt() const {
   try {
-    check(!prompt_tokens(*data_.tokenizer, *model_, config_.train.sample_prompt).empty(), "the text is empty");
+    check(!sample_prompt().empty(), "the text is empty");
   } catch (const Error& error) {
     fail_usage("train.sample_prompt: expected a text that the run's tokenizer can encode: ", error.what());
   }
@@ -107,7 +113,7 @@ std::function<void()> LanguageObjective::hold() {
 std::vector<TextSample> LanguageObjective::samples(const std::function<bool()>& go_on) {
   const Tokenizer& tokenizer = *data_.tokenizer;
   const GenerateOptions options{
-      .sampling = {}, .tokens = config_.train.sample_tokens, .stop_token = tokenizer.special(kEndOfText).value_or(-1)};
+      .sampling = {}, .tokens = config_.train.sample_tokens, .stop_token = text_end_token(tokenizer).value_or(-1)};
   const auto sample = [&](const std::string& input,
                           const std::vector<std::int32_t>& prompt) -> std::vector<TextSample> {
     const auto ids = generate(*model_, prompt, options, [&](std::int32_t) { return !go_on || go_on(); });
@@ -115,7 +121,7 @@ std::vector<TextSample> LanguageObjective::samples(const std::function<bool()>& 
   };
   std::vector<std::int32_t> prompt;
   try {
-    prompt = prompt_tokens(tokenizer, *model_, config_.train.sample_prompt);
+    prompt = sample_prompt();
   } catch (const Error&) {  // a tokenizer of characters that does not know one of them
   }
   if (!prompt.empty()) return sample(config_.train.sample_prompt, prompt);

@@ -25,6 +25,7 @@ class LanguageObjective : public TextObjectiveOf<CausalModel>, private Recurrent
   NamedTensors state() const override;
   void load(const NamedTensors& state) override;
   std::function<void()> hold() override;
+  std::vector<std::int32_t> sample_prompt() const;
   // Throws UsageError, before the training begins, if the tokenizer cannot encode the prompt or gives no tokens.
   void check_sample_prompt() const;
   WindowOptions window_options() const;

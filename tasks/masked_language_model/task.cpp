@@ -47,7 +47,7 @@ EvalReport evaluate_masked(const EvalRequest& request) {
   require_no_parts(request);
   const TrainedMaskedLanguageModel run = open_run<TrainedMaskedLanguageModel>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  const EncodedText text = read_text(request.text, run.config, *run.tokenizer, request.warn);
+  const EncodedText text = read_text(request.text, run, *run.tokenizer, request.warn);
   MaskedRowOptions options = masked_row_options(run.config, request.batch);
   options.length = window_context(run.model->context(), request.context ? request.context : options.length);
   if (options.length < options.shortest()) {

@@ -66,7 +66,8 @@ Plan make_plan(const PlanRequest& request) {
   for (const TaskRow& row : task_rows()) {
     if (row.plan) planned.push_back(row.name);
   }
-  fail_usage("--minutes: no plan is made for ", task.name, "; there are plans for ", joined(planned, ", "));
+  fail_usage("--minutes: no plan is made for ", task.name,
+             ", whose best sizes and rates nobody has measured; there are plans for ", joined(planned, ", "));
 }
 
 }  // namespace tapeformer

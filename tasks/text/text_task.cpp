@@ -51,7 +51,7 @@ std::unique_ptr<ObjectiveData> dummy_text(const ResolvedConfig& config, const Ru
 }
 
 EncodedText scored_text(const EvalRequest& request, const TrainedModel& run, const Tokenizer& tokenizer) {
-  EncodedText text = read_text(request.text, run.config, tokenizer, request.warn);
+  EncodedText text = read_text(request.text, run, tokenizer, request.warn);
   check(text.ids.size() >= 2, request.text, ": has ", text.ids.size(), " tokens, at least 2 are needed");
   return text;
 }

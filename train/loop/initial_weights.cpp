@@ -149,7 +149,8 @@ std::vector<std::string> load_initial_weights(const ResolvedConfig& config, cons
     check(!initial.task_row().has_labels, "train.init_from: ", found.run.root.string(), " is fine-tuned to ",
           initial.task.kind, ": expected a run without task.kind; train --resume goes on with one that has it");
     check(initial.train.lora_rank == 0, "train.init_from: ", found.run.root.string(),
-          " has adapters (train.lora.rank = ", initial.train.lora_rank, "): expected a run without");
+          " has adapters (train.lora.rank = ", initial.train.lora_rank,
+          "): expected a run without, such as export --merge and import make of it");
     load_file(checkpoint_weights(found.folder), model, initial.task_row().several ? kClassifierTensors : "");
     std::vector<std::string> lines = found.warnings;
     for (std::string& line : other_tokenizers(config, found.run)) lines.push_back(std::move(line));
