@@ -1,5 +1,6 @@
 #include "tasks/common/load_run.h"
 
+#include "core/memory.h"
 #include "core/text/joined.h"
 #include "nn/attention/head_places.h"
 #include "train/config/run_config.h"
@@ -77,6 +78,20 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
       options.weights.value_or(options.bf16_weights && is_medium ? WeightFormat::bf16 : WeightFormat::f32);
   if (std::string warning = matmul_warning(trained.matmul); !warning.empty()) trained.warnings.push_back(warning);
   return trained;
+}
+
+void require_memory(const TrainedModel& trained, const Module& model) {
+  constexpr DType kMatrices[] = {DType::f32, DType::bf16, DType::q8_0};  // in the order of WeightFormat
+  std::int64_t bytes = 0;
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    const bool is_matrix = parameter.role.kind != ParameterKind::vector;
+    bytes += bytes_of(is_matrix ? kMatrices[static_cast<int>(trained.weights)] : DType::f32,
+                      parameter.variable.value().numel());
+  }
+  const auto gib = [](std::int64_t count) { return static_cast<double>(count) / (1 << 30); };
+  const std::int64_t memory = machine_memory_bytes();
+  check(bytes < memory, trained.run.root.string(), ": the model needs ", gib(bytes), " GiB of memory with weights of ",
+        word_of(trained.weights), ", the machine has ", gib(memory));
 }
 
 void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,

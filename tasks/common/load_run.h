@@ -81,6 +81,9 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
 // head that the model does not have.
 void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
                 const Module& model);
+// Throws Error if the machine's memory is too small for the weights of a model, which may be made under ShapesOnly, in
+// the format of `trained`.
+void require_memory(const TrainedModel& trained, const Module& model);
 // Throws Error for a model that was fine-tuned on labels. `expected` says in words which models are allowed.
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected);
 // Throws Error unless the run's model is for the task.
@@ -94,7 +97,12 @@ TrainedOnText<M> load_text_model(const ModelSource& source, const LoadOptions& o
     TrainedModel trained = load_shared(found, options);
     const WeightFormatScope weights(trained.weights);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
-    auto model = make(trained.config, model_vocabulary(trained.config, *tokenizer));
+    const ModelVocabulary vocabulary = model_vocabulary(trained.config, *tokenizer);
+    {
+      const ShapesOnly no_memory;
+      require_memory(trained, *make(trained.config, vocabulary));
+    }
+    auto model = make(trained.config, vocabulary);
     load_model(trained, found, options, *model);
     return {std::move(trained), std::move(tokenizer), std::move(model)};
   });
