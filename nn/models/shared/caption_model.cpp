@@ -1,4 +1,4 @@
-#include "nn/models/caption_model.h"
+#include "nn/models/shared/caption_model.h"
 
 #include "autograd/tape/tape.h"
 

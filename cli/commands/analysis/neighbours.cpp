@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
-#include "cli/commands/scored_tokens.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/results.h"
+#include "cli/terminal/scored_tokens.h"
 #include "tasks/analysis/analogies.h"
 #include "tasks/analysis/trained_embedder.h"
 

@@ -1,8 +1,8 @@
-#include "generate/aligner.h"
+#include "generate/alignment/aligner.h"
 
 #include "autograd/kernels/gemm/batch_invariant.h"
 #include "autograd/tape/tape.h"
-#include "generate/teacher_forcing.h"
+#include "generate/alignment/teacher_forcing.h"
 
 namespace tapeformer {
 namespace {

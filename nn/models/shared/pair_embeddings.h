@@ -4,7 +4,7 @@
 #include "nn/interfaces/encoder_decoder.h"
 #include "nn/layers/layers.h"
 #include "nn/layers/lm_head.h"
-#include "nn/models/transformer_keys.h"
+#include "nn/models/shared/transformer_keys.h"
 
 namespace tapeformer {
 

@@ -1,4 +1,4 @@
-#include "nn/models/pair_embeddings.h"
+#include "nn/models/shared/pair_embeddings.h"
 
 #include "core/error.h"
 

@@ -6,11 +6,11 @@
 #include <numbers>
 
 #include "cli/commands/commands.h"
-#include "cli/commands/scored_tokens.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
+#include "cli/terminal/scored_tokens.h"
 #include "cli/terminal/surprisal_colors.h"
 #include "cli/terminal/terminal.h"
 #include "core/files.h"

@@ -12,7 +12,7 @@
 #include "core/files.h"
 #include "core/text/utf8.h"
 #include "data/scores/alignment.h"
-#include "generate/aligner.h"
+#include "generate/alignment/aligner.h"
 #include "generate/bracket_grammar.h"
 #include "generate/line_translator.h"
 #include "report/tree_page.h"

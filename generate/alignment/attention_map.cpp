@@ -1,10 +1,10 @@
-#include "generate/attention_map.h"
+#include "generate/alignment/attention_map.h"
 
 #include <cmath>
 #include <functional>
 
 #include "autograd/tape/tape.h"
-#include "generate/teacher_forcing.h"
+#include "generate/alignment/teacher_forcing.h"
 #include "nn/attention/attention.h"
 
 namespace tapeformer {

@@ -2,9 +2,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
-#include "cli/commands/scored_tokens.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/results.h"
+#include "cli/terminal/scored_tokens.h"
 #include "tasks/masked_language_model/masked_evaluation.h"
 #include "tokenizer/masked_symbols.h"
 

@@ -1,4 +1,4 @@
-#include "generate/teacher_forcing.h"
+#include "generate/alignment/teacher_forcing.h"
 
 #include <vector>
 

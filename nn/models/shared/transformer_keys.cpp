@@ -1,4 +1,4 @@
-#include "nn/models/transformer_keys.h"
+#include "nn/models/shared/transformer_keys.h"
 
 #include "nn/attention/attention.h"
 

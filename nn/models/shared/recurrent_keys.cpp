@@ -1,6 +1,6 @@
-#include "nn/models/recurrent_keys.h"
+#include "nn/models/shared/recurrent_keys.h"
 
-#include "nn/models/transformer_keys.h"
+#include "nn/models/shared/transformer_keys.h"
 
 namespace tapeformer {
 
