@@ -35,13 +35,7 @@ inline void dot_products(float* c, std::int64_t ldc, const Bf16* a, std::int64_t
   for (std::int64_t p = 0; p < k; p += 32) {
     __m512bh right[kRight];
 #pragma GCC unroll 8
-    for (int j = 0; j < kRight; ++j) {
-      // Of the rows after these: rows are too short for the CPU to foresee them.
-      if constexpr (kLeft == 1 && kRight > 1) {
-        _mm_prefetch(reinterpret_cast<const char*>(b + (j + kRight) * ldb + p), _MM_HINT_T0);
-      }
-      right[j] = load_row(b + j * ldb + p, k - p);
-    }
+    for (int j = 0; j < kRight; ++j) right[j] = load_row(b + j * ldb + p, k - p);
 #pragma GCC unroll 8
     for (int i = 0; i < kLeft; ++i) {
       const __m512bh row = (__m512bh)_mm512_loadu_si512(a + i * lda + p);
