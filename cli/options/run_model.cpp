@@ -34,6 +34,11 @@ Option matmul_option(std::optional<MatmulSetting>& matmul) {
   return word_option("--matmul", matmul, "Precision of matrix products, as train.matmul has it [the run's]");
 }
 
+Option weights_option(std::optional<WeightFormat>& weights, const std::string& default_format) {
+  return word_option("--weights", weights,
+                     "Format in which matrices are held: 32, 16 or 8.5 bits a number [" + default_format + "]");
+}
+
 std::vector<Option> sampling_options(SamplingOptions& sampling, std::uint64_t& seed, const OptionRules& rules) {
   OptionRules of_seed = rules;
   of_seed.least = 0;

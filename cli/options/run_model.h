@@ -21,11 +21,12 @@ Trained open_run(const ModelSource& run, const LoadOptions& options) {
   return trained;
 }
 
-// The argument RUN of a command, and the options --checkpoint, --task and --matmul.
+// The argument RUN of a command, and the options --checkpoint, --task, --matmul and --weights.
 Option run_argument(ModelSource& run);
 Option checkpoint_option(ModelSource& run);
 Option task_option(ModelSource& run);
 Option matmul_option(std::optional<MatmulSetting>& matmul);
+Option weights_option(std::optional<WeightFormat>& weights, const std::string& default_format);
 
 // The widest beam that a search may have: a wider one takes gigabytes and does not help.
 inline constexpr std::int64_t kMaxHypotheses = 1000;

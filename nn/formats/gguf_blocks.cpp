@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "autograd/kernels/gemm/bf16/bf16.h"
+#include "autograd/kernels/gemm/q8/q8.h"
 #include "core/error.h"
 
 namespace tapeformer {
@@ -148,13 +148,11 @@ std::string type_names() {
 }
 
 void write_q8_0(const float* values, char* block) {
-  float largest = 0;
-  for (int i = 0; i < 32; ++i) largest = std::max(largest, std::abs(values[i]));
-  const float d = largest / 127, inverse = d > 0 ? 1 / d : 0;
-  const kernels::F16 bits = kernels::round_to_f16(d);
-  check((bits & 0x7FFF) < 0x7C00, "a value is beyond the range of Q8_0: ", largest);
-  std::memcpy(block, &bits, sizeof bits);
-  for (int i = 0; i < 32; ++i) block[2 + i] = static_cast<char>(std::round(values[i] * inverse));
+  std::int8_t rounded[kernels::kQ8Block];
+  kernels::F16 scale;
+  kernels::quantize_q8({rounded, &scale}, values, kernels::kQ8Block);
+  std::memcpy(block, &scale, sizeof scale);
+  std::memcpy(block + sizeof scale, rounded, sizeof rounded);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ template <>
 TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) {
   return with_checkpoint(source, [&](const UsableCheckpoint& found) {
     TrainedEmbedder embedder{load_shared(found, options), {}, {}, {}};
-    const Bf16Weights weights = weights_of(options, embedder);
+    const WeightFormatScope weights(embedder.weights);
     const ResolvedConfig& config = embedder.config;
     require_no_labels(source, config, "a model before fine-tuning");
     const ModelFamily& family = config.family();

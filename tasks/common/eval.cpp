@@ -14,6 +14,7 @@ nlohmann::ordered_json with_run_keys(nlohmann::ordered_json json, const TrainedM
   json["checkpoint"] = run.checkpoint;
   if (!run.without_heads.empty()) json["without_heads"] = run.without_heads;
   json["matmul"] = word_of(kernels::MatmulPrecisionScope::current());
+  if (run.weights != WeightFormat::f32) json["weights"] = word_of(run.weights);
   return json;
 }
 

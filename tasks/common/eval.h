@@ -18,6 +18,7 @@ struct EvalRequest {
   // Input files, as the task reads them.
   std::string text = {}, source = {}, target = {}, labels = {}, images = {}, conversations = {}, pairs = {};
   std::optional<MatmulSetting> matmul = std::nullopt;
+  std::optional<WeightFormat> weights = std::nullopt;
   std::int64_t stride = 0, context = 0, batch = 16;  // 0: the task's default
   bool no_pseudo = false;
   std::vector<std::string> without_heads = {};     // the names of heads that are removed (HeadPlace)
@@ -35,7 +36,8 @@ struct EvalReport {
 // Calls load_run() for a request.
 template <class Trained>
 Trained open_run(const EvalRequest& request) {
-  Trained trained = load_run<Trained>(request.run, {.matmul = request.matmul, .without_heads = request.without_heads});
+  Trained trained = load_run<Trained>(
+      request.run, {.matmul = request.matmul, .weights = request.weights, .without_heads = request.without_heads});
   request.on_loaded(trained);
   return trained;
 }

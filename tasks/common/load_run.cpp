@@ -1,5 +1,6 @@
 #include "tasks/common/load_run.h"
 
+#include "core/memory.h"
 #include "core/text/joined.h"
 #include "nn/attention/head_places.h"
 #include "tasks/common/shared_tasks.h"
@@ -53,6 +54,16 @@ std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& 
   return tokenizer.frame().before;
 }
 
+namespace {
+
+// The precision of products where none is asked for.
+MatmulSetting matmul_for(std::optional<WeightFormat> weights, MatmulSetting of_run) {
+  if (weights == WeightFormat::bf16) return MatmulSetting::medium;
+  return weights == WeightFormat::q8_0 ? MatmulSetting::automatic : of_run;
+}
+
+}  // namespace
+
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options) {
   TrainedModel trained{.run = found.run,
                        .config = resolve(load_run_config(checkpoint_config(found.run, found.folder))),
@@ -63,11 +74,35 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
   if (!trained.without_heads.empty()) {
     trained.checkpoint_text += ", without the heads " + joined(trained.without_heads, ", ");
   }
-  MatmulSetting matmul = options.matmul.value_or(trained.config.train.matmul);
+  MatmulSetting matmul = options.matmul.value_or(matmul_for(options.weights, trained.config.train.matmul));
   if (matmul == MatmulSetting::automatic) matmul = fastest_matmul();
   trained.matmul = matmul_precision(matmul);
+  const bool is_medium = trained.matmul == kernels::MatmulPrecision::medium;
+  if (options.weights == WeightFormat::bf16 && !is_medium) {
+    fail_usage("--weights bf16: products of such weights are in bf16: expected --matmul medium, got ",
+               word_of(trained.matmul));
+  }
+  if (options.weights.value_or(WeightFormat::f32) != WeightFormat::f32 && !options.without_heads.empty()) {
+    fail_usage("--weights ", word_of(*options.weights), ": heads can be removed from weights of f32 only");
+  }
+  trained.weights =
+      options.weights.value_or(options.bf16_weights && is_medium ? WeightFormat::bf16 : WeightFormat::f32);
   if (std::string warning = matmul_warning(trained.matmul); !warning.empty()) trained.warnings.push_back(warning);
   return trained;
+}
+
+void require_memory(const TrainedModel& trained, const Module& model) {
+  constexpr DType kMatrices[] = {DType::f32, DType::bf16, DType::q8_0};  // in the order of WeightFormat
+  std::int64_t bytes = 0;
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    const bool is_matrix = parameter.role.kind != ParameterKind::vector;
+    bytes += bytes_of(is_matrix ? kMatrices[static_cast<int>(trained.weights)] : DType::f32,
+                      parameter.variable.value().numel());
+  }
+  const auto gib = [](std::int64_t count) { return static_cast<double>(count) / (1 << 30); };
+  const std::int64_t memory = machine_memory_bytes();
+  check(bytes < memory, trained.run.root.string(), ": the model needs ", gib(bytes), " GiB of memory with weights of ",
+        word_of(trained.weights), ", the machine has ", gib(memory));
 }
 
 void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
@@ -78,10 +113,6 @@ void load_model(const TrainedModel& trained, const UsableCheckpoint& found, cons
   remove_heads(model, places);
 }
 
-Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained) {
-  return Bf16Weights(options.bf16_weights && trained.matmul == kernels::MatmulPrecision::medium);
-}
-
 const TaskRow& task_of_run(const ModelSource& source) { return config_of(source).task_row(); }
 
 const ModelFamily& family_of_run(const ModelSource& source) { return config_of(source).family(); }
@@ -89,6 +120,7 @@ const ModelFamily& family_of_run(const ModelSource& source) { return config_of(s
 TrainedObjective load_trained_objective(const ModelSource& source, const LoadOptions& options) {
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedObjective {
     TrainedModel trained = load_shared(found, options);
+    const WeightFormatScope weights(trained.weights);
     auto objective = make_objective(trained.config, &trained.run);
     load_model(trained, found, options, objective->model());
     return {std::move(trained), std::move(objective)};

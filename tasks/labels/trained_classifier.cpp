@@ -61,6 +61,7 @@ TrainedClassifier load_run(const ModelSource& source, const LoadOptions& options
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedClassifier {
     if (task.several) return load_one_of_several(source, found, options);
     TrainedModel trained = load_shared(found, options);
+    const WeightFormatScope weights(trained.weights);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
     std::vector<std::string> labels = read_labels(trained.run.labels());
     auto model = make_encoder_for_classification(trained.config, *tokenizer, std::ssize(labels));

@@ -25,6 +25,7 @@ struct GenerateArguments {
   ModelSource run;
   std::string prompt;
   std::optional<MatmulSetting> matmul;
+  std::optional<WeightFormat> weights;
   GenerateOptions options;
   BeamOptions search{.beam = 0};  // 0: no beam search, the text is sampled
   std::vector<std::string> stops;
@@ -53,7 +54,8 @@ class TextGenerator {
  public:
   explicit TextGenerator(const GenerateArguments& arguments)
       : arguments_(arguments),
-        run_(open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul, .bf16_weights = true})),
+        run_(open_run<TrainedLanguageModel>(
+            arguments.run, {.matmul = arguments.matmul, .weights = arguments.weights, .bf16_weights = true})),
         options_(arguments.options) {
     options_.use_cache = !arguments.no_cache;
     options_.stop_token = text_end_token(*run_.tokenizer).value_or(-1);
@@ -325,6 +327,7 @@ Command generate_command() {
        {.least = 1, .needs = {"--beam"}}},
       {"--json", &arguments->json, "Print a JSON object for each text"},
       matmul_option(arguments->matmul),
+      weights_option(arguments->weights, "bf16 where products are in bf16, else f32"),
       {"--no-cache", &arguments->no_cache, "Without the key/value cache: slower, the same text but for rounding"}};
   const std::vector<Option> sampling = sampling_options(options.sampling, options.seed);
   table.insert(std::ranges::find(table, "--samples", &Option::name), sampling.begin(), sampling.end());

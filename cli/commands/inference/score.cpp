@@ -37,6 +37,7 @@ struct ScoreArguments {
   std::string lines, out;
   OptionMeasure by = OptionMeasure::total;
   std::optional<MatmulSetting> matmul;
+  std::optional<WeightFormat> weights;
   bool json = false;
 };
 
@@ -44,7 +45,7 @@ struct ScoreArguments {
 class OptionScorer {
  public:
   explicit OptionScorer(const ScoreArguments& arguments) {
-    const LoadOptions options{.matmul = arguments.matmul};
+    const LoadOptions options{.matmul = arguments.matmul, .weights = arguments.weights};
     if (family_of_run(arguments.run).is_encoder_decoder()) {
       translator_.emplace(open_run<TrainedTranslator>(arguments.run, options));
     } else {
@@ -299,6 +300,7 @@ Command score_command() {
                    "With --lines: a page (.html) with the accuracy of each group of questions",
                    {.excludes = {"--json"}, .needs = {"--lines"}}},
                   matmul_option(arguments->matmul),
+                  weights_option(arguments->weights, "f32"),
                   {"--json", &arguments->json, "Print one JSON object"}},
       .run = [arguments] { score_run(*arguments); },
       .commands = {trees_command()}};

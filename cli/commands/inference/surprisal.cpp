@@ -28,6 +28,7 @@ struct SurprisalArguments {
   ModelSource run;
   std::string text, prompt, source, target;
   std::optional<MatmulSetting> matmul;
+  std::optional<WeightFormat> weights;
   std::string out;  // the file for a page; empty: results go to standard output
   std::int64_t stride = 0, top = 0;
   bool json = false, total = false;
@@ -131,7 +132,8 @@ ProgressCallback show_scoring(const SurprisalArguments& arguments) {
 }
 
 void score_text(const SurprisalArguments& arguments) {
-  const TrainedLanguageModel run = open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul});
+  const TrainedLanguageModel run =
+      open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul, .weights = arguments.weights});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   std::vector<std::int32_t> ids = arguments.text.empty() ? prompt_tokens(run, arguments.prompt)
                                                          : read_text(arguments.text, run, *run.tokenizer, warn).ids;
@@ -177,7 +179,8 @@ void score_text(const SurprisalArguments& arguments) {
 
 // Prints a JSON line or a table for each pair that eval would score; or writes one page for all of them.
 void score_pairs(const SurprisalArguments& arguments) {
-  const TrainedTranslator run = open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul});
+  const TrainedTranslator run =
+      open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul, .weights = arguments.weights});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const PairTokenizers& both = run.tokenizers;
   const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
@@ -252,6 +255,7 @@ Command surprisal_command() {
                    "Tokens between the beginnings of windows [half the context]",
                    {.least = 1, .excludes = {"--source"}}},
                   matmul_option(arguments->matmul),
+                  weights_option(arguments->weights, "f32"),
                   {"--json", &arguments->json, "Print JSON: one object, or one a pair"},
                   {"--top",
                    &arguments->top,
