@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "data/synthetic/corpora.h"
@@ -160,7 +162,45 @@ TEST_CASE("tasks: sums") {
   });
 }
 
+TEST_CASE("tasks: clauses are translated word by word, with the verb last and adjectives behind their nouns") {
+  CHECK(corpus_line("clauses", 1, 1) == "");
+  std::map<std::string, std::string> words;  // the translation of each word, which is always the same
+  std::map<std::size_t, int> lengths;
+  const auto split = [](const std::string& text) {
+    std::istringstream stream(text);
+    return std::vector<std::string>(std::istream_iterator<std::string>(stream), {});
+  };
+  for_lines("clauses", [&](const std::string& source, const std::string& target) {
+    const std::vector<std::string> sources = split(source), targets = split(target);
+    REQUIRE(sources.size() == targets.size());
+    ++lengths[(sources.size() - 1) / 10];
+    for (std::size_t begin = 0, end; begin < sources.size(); begin = end + 1) {
+      const auto is_conjunction = [](const std::string& word) {
+        return word == "and" || word == "but" || word == "while";
+      };
+      end = std::find_if(sources.begin() + begin, sources.end(), is_conjunction) - sources.begin();
+      const auto is_verb = [](const std::string& word) { return word.ends_with('s'); };
+      const std::size_t verb = std::find_if(sources.begin() + begin, sources.begin() + end, is_verb) - sources.begin();
+      std::vector<std::string> order;  // the clause's source in the order of the target
+      for (const auto& [from, to] : {std::pair{begin, verb}, {verb + 1, end}}) {
+        REQUIRE((to - from == 1 || to - from == 2));
+        order.insert(order.end(), std::reverse_iterator(sources.begin() + to),
+                     std::reverse_iterator(sources.begin() + from));
+      }
+      order.push_back(sources[verb]);
+      if (end < sources.size()) order.push_back(sources[end]);
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        CHECK(words.emplace(order[i], targets[begin + i]).first->second == targets[begin + i]);
+      }
+    }
+  });
+  CHECK(words.size() == 16 + 8 + 8 + 3);
+  REQUIRE(lengths.size() == 6);  // 1–10, …, 51–60 words
+  for (const auto& part : lengths) CHECK(part.second > 20);
+}
+
 TEST_CASE("tasks: have no entropy that is known") {
-  for (const char* name : {"reverse", "sort", "dates", "numbers", "add"}) CHECK_FALSE(corpus_entropy(name).has_value());
+  for (const char* name : {"reverse", "sort", "dates", "numbers", "add", "clauses"})
+    CHECK_FALSE(corpus_entropy(name).has_value());
   CHECK(corpus_entropy("stories").has_value());
 }
