@@ -12,40 +12,20 @@ struct Word {
   std::string_view source, target;
 };
 
-constexpr std::array<Word, 16> kNouns{{{"fox", "vulo"},
-                                       {"king", "rego"},
-                                       {"owl", "bubo"},
-                                       {"tree", "arbo"},
-                                       {"child", "nino"},
-                                       {"river", "flumo"},
-                                       {"horse", "cavo"},
-                                       {"house", "domo"},
-                                       {"bird", "avo"},
-                                       {"ship", "navo"},
-                                       {"baker", "pano"},
-                                       {"wolf", "lupo"},
-                                       {"queen", "regino"},
-                                       {"mouse", "muso"},
-                                       {"farmer", "agro"},
-                                       {"stone", "petro"}}};
-constexpr std::array<Word, 8> kAdjectives{{{"red", "rosa"},
-                                           {"old", "velha"},
-                                           {"small", "peta"},
-                                           {"brave", "kura"},
-                                           {"quiet", "silenta"},
-                                           {"white", "blanka"},
-                                           {"happy", "joya"},
-                                           {"tall", "alta"}}};
-constexpr std::array<Word, 8> kVerbs{{{"sees", "vidas"},
-                                      {"likes", "amas"},
-                                      {"finds", "trovas"},
-                                      {"follows", "sekvas"},
-                                      {"paints", "pentas"},
-                                      {"draws", "desas"},
-                                      {"helps", "aydas"},
-                                      {"hears", "audas"}}};
+constexpr std::array<Word, 8> kNouns{{{"fox", "vulo"},
+                                      {"king", "rego"},
+                                      {"owl", "bubo"},
+                                      {"tree", "arbo"},
+                                      {"child", "nino"},
+                                      {"river", "flumo"},
+                                      {"horse", "cavo"},
+                                      {"house", "domo"}}};
+constexpr std::array<Word, 4> kAdjectives{{{"red", "rosa"}, {"old", "velha"}, {"small", "peta"}, {"brave", "kura"}}};
+constexpr std::array<Word, 4> kVerbs{
+    {{"sees", "vidas"}, {"likes", "amas"}, {"finds", "trovas"}, {"follows", "sekvas"}}};
 constexpr std::array<Word, 3> kConjunctions{{{"and", "e"}, {"but", "ma"}, {"while", "dum"}}};
-constexpr std::uint64_t kMostClauses = 10;
+constexpr int kMostClauses = 12;
+constexpr double kNextClause = 0.7;  // the probability that another clause follows
 
 template <std::size_t n>
 const Word& draw(const std::array<Word, n>& words, RandomStream& random) {
@@ -72,13 +52,13 @@ struct Sentence {
 
 std::string clauses_line(RandomStream& random) {
   Sentence sentence;
-  for (std::uint64_t left = 1 + random.below(kMostClauses); left > 0; --left) {
+  for (int clauses = 1;; ++clauses) {
     sentence.add_noun(random);
     const Word& verb = draw(kVerbs, random);
     sentence.add_source(verb);
     sentence.add_noun(random);
     sentence.add_target(verb);
-    if (left == 1) break;
+    if (clauses == kMostClauses || random.uniform() >= kNextClause) break;
     const Word& conjunction = draw(kConjunctions, random);
     sentence.add_source(conjunction), sentence.add_target(conjunction);
   }

@@ -206,6 +206,7 @@
     document.body.append(element("div", {className: "controls"}, element("label", {}, "attention of", select)));
   }
   document.body.append(element("p", {className: "quiet"},
-    "A row of a matrix is a query, a column a key; a row sums to 1. Green bars: the norm of what a head adds to the residual stream."), place);
+    "A row of a matrix is a query, a column a key; a row sums to 1." + (last.layers[0].heads[0].output
+      ? " Green bars: the norm of what a head adds to the residual stream." : "")), place);
   draw();
 })();
