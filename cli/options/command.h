@@ -51,6 +51,7 @@ struct Option {
 struct Command {
   std::string name, help;
   std::vector<Option> options = {};
+  std::function<void(Command&)> add_options = {};  // adds options that take long to list, if the command is named
   std::function<void()> run = {};
   std::vector<Command> commands = {};  // subcommands (tokenizer train); beside some, `run` is for when none is given
   std::string help_all = {};           // the help text of --help-all; empty: the command has no --help-all

@@ -44,10 +44,9 @@ constexpr std::string_view kShortHelp[] = {"model.type",    "model.layers",   "m
                                            "optimizer.lr",  "train.steps",    "train.batch",     "train.init_from",
                                            "train.threads", "train.matmul",   "eval.every",      "checkpoint.every"};
 
-}  // namespace
-
-void add_config_options(Command& command, ConfigOverrides& overrides) {
-  for (const ConfigKey& key : config_keys()) {
+void list_config_options(Command& command, ConfigOverrides& overrides) {
+  const std::vector<ConfigKey> keys = config_keys();
+  for (const ConfigKey& key : keys) {
     const OptionRules rules{.values = key.type == KeyType::list ? ListValues::all : ListValues::last,
                             .shows_type = false,
                             .group = "[" + key.name.substr(0, key.name.find('.')) + "]",
@@ -64,7 +63,13 @@ void add_config_options(Command& command, ConfigOverrides& overrides) {
                                 .only_in_help_all = true}});
   }
   command.help_all = "Print this with all keys of a configuration";
-  command.help_end = str_cat("--help-all lists all ", config_keys().size(), " keys of a configuration.");
+  command.help_end = str_cat("--help-all lists all ", keys.size(), " keys of a configuration.");
+}
+
+}  // namespace
+
+void add_config_options(Command& command, ConfigOverrides& overrides) {
+  command.add_options = [&overrides](Command& named) { list_config_options(named, overrides); };
 }
 
 ResolvedConfig override_config(Config config, const ConfigOverrides& overrides, std::vector<std::string>& notes) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -135,9 +136,11 @@ void choose_if_named(CLI::App& app, const Command& command, const Command*& chos
   });
 }
 
-// Adds the options of the command and, recursively, its subcommands. Parsing sets `chosen` to the command that is
-// named.
-void add_contents(CLI::App& app, const Command& command, const Command*& chosen) {
+// Adds the options of the command and, recursively, its subcommands: of those that no word of the command line names,
+// only their help, since thousands of options take longer to add than most commands take to run. Parsing sets `chosen`
+// to the command that is named.
+void add_contents(CLI::App& app, Command& command, std::span<const char* const> words, const Command*& chosen) {
+  if (command.add_options) command.add_options(command);
   for (const Option& option : command.options) add_option(app, option);
   for (const Option& option : command.options) {
     CLI::Option* const added = app.get_option(option.name);
@@ -145,20 +148,22 @@ void add_contents(CLI::App& app, const Command& command, const Command*& chosen)
     for (const std::string& other : option.rules.needs) added->needs(app.get_option(other));
   }
   if (!command.help_all.empty()) add_help_all(app, command);
-  for (const Command& below : command.commands)
-    add_contents(*app.add_subcommand(below.name, below.help), below, chosen);
+  for (Command& below : command.commands) {
+    CLI::App& added = *app.add_subcommand(below.name, below.help);
+    const bool is_named = std::ranges::find(words, below.name) != words.end();
+    if (is_named) add_contents(added, below, words, chosen);
+  }
   app.add_flag_callback("-q,--quiet", be_quiet, "On standard error warnings and errors only: no progress");
   choose_if_named(app, command, chosen);
 }
 
 }  // namespace
 
-const Command* parse_command_line(const Command& program, const std::string& version, int argc,
-                                  const char* const* argv) {
+const Command* parse_command_line(Command& program, const std::string& version, int argc, const char* const* argv) {
   const Command* chosen = nullptr;
   CLI::App app(program.help, program.name);
   app.set_version_flag("--version", version);
-  add_contents(app, program, chosen);
+  add_contents(app, program, {argv, static_cast<std::size_t>(argc)}, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // a help or the version

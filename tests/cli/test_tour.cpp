@@ -25,7 +25,7 @@ std::string tour_page(const std::string& says) {
 
 }  // namespace
 
-TEST_CASE("tour: what its quick commands print is what the page says") {
+TEST_CASE("tour: what its quick commands print is what the page says" * long_test()) {
   const Sandbox box;
   const Outcome outcome = tour(box, "--quick");
   INFO(outcome.out);

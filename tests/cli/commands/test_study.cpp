@@ -69,7 +69,8 @@ above = 6
 
 }  // namespace
 
-TEST_CASE("study: trains each variant from each seed, measures them, and says whether the claim is shown") {
+TEST_CASE("study: trains each variant from each seed, measures them, and says whether the claim is shown" *
+          long_test()) {
   const Sandbox box("gpt");
   box.write("rates.toml", kStudy);
   const Outcome outcome = box.succeed("study rates.toml --json --model.dim 8 --model.heads 1");

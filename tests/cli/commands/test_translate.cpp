@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
@@ -70,7 +71,7 @@ TEST_CASE("translate: a line for each line, in order, whatever stands beside it"
   CHECK(translated(box, "run", "\n\n") == "\n\n");
 }
 
-TEST_CASE("translate: neither the batch nor the cache changes a translation") {
+TEST_CASE("translate: neither the batch nor the cache changes a translation" * long_test()) {
   const Sandbox& box = trained();
   const std::string input =
       box.read("source.txt").substr(0, 400) + "\n\n" + box.read("source.txt").substr(400, 600) + "\n";

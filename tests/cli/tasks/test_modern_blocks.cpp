@@ -26,7 +26,8 @@ TEST_CASE("resume: a Llama-like model killed at random steps ends with the same 
   });
 }
 
-TEST_CASE("modern blocks: every command that reads a language model works, and a longer context than in training") {
+TEST_CASE("modern blocks: every command that reads a language model works, and a longer context than in training" *
+          long_test()) {
   const Sandbox box("gpt");
   box.train("run", std::string(kModern) + " --train.steps 300 --eval.every 0 --checkpoint.every 0");
   const Json info = Json::parse(box.run("info run --seconds 0 --json").out);
