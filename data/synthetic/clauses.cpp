@@ -25,26 +25,24 @@ constexpr std::array<Word, 4> kVerbs{
     {{"sees", "vidas"}, {"likes", "amas"}, {"finds", "trovas"}, {"follows", "sekvas"}}};
 constexpr std::array<Word, 3> kConjunctions{{{"and", "e"}, {"but", "ma"}, {"while", "dum"}}};
 constexpr int kMostClauses = 12;
-constexpr double kNextClause = 0.7;  // the probability that another clause follows
+constexpr double kNextClause = 0.6;  // the probability that another clause follows
 
 template <std::size_t n>
 const Word& draw(const std::array<Word, n>& words, RandomStream& random) {
   return words[random.below(n)];
 }
 
-// A sentence as it is written, in both languages.
+// A sentence in both languages.
 struct Sentence {
   std::string source, target;
 
-  void add_source(const Word& word) { source.append(source.empty() ? "" : " ").append(word.source); }
-  void add_target(const Word& word) { target.append(target.empty() ? "" : " ").append(word.target); }
+  void add(const Word& word) {
+    source += str_cat(source.empty() ? "" : " ", word.source);
+    target = str_cat(word.target, target.empty() ? "" : " ", target);
+  }
   void add_noun(RandomStream& random) {
-    const bool described = random.below(2) == 1;
-    const Word &adjective = draw(kAdjectives, random), &noun = draw(kNouns, random);
-    if (described) add_source(adjective);
-    add_source(noun);
-    add_target(noun);
-    if (described) add_target(adjective);
+    if (random.below(2) == 1) add(draw(kAdjectives, random));
+    add(draw(kNouns, random));
   }
 };
 
@@ -54,13 +52,10 @@ std::string clauses_line(RandomStream& random) {
   Sentence sentence;
   for (int clauses = 1;; ++clauses) {
     sentence.add_noun(random);
-    const Word& verb = draw(kVerbs, random);
-    sentence.add_source(verb);
+    sentence.add(draw(kVerbs, random));
     sentence.add_noun(random);
-    sentence.add_target(verb);
     if (clauses == kMostClauses || random.uniform() >= kNextClause) break;
-    const Word& conjunction = draw(kConjunctions, random);
-    sentence.add_source(conjunction), sentence.add_target(conjunction);
+    sentence.add(draw(kConjunctions, random));
   }
   return str_cat(sentence.source, '\t', sentence.target, '\n');
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -162,42 +163,28 @@ TEST_CASE("tasks: sums") {
   });
 }
 
-TEST_CASE("tasks: clauses are translated word by word, with the verb last and adjectives behind their nouns") {
-  CHECK(corpus_line("clauses", 0, 1) ==
-        "fox finds white queen while baker hears bird but old house likes wolf\t"
-        "vulo regino blanka trovas dum pano avo audas ma domo velha lupo amas\n");
+TEST_CASE("tasks: clauses are translated word by word, the last word first") {
   std::map<std::string, std::string> words;  // the translation of each word, which is always the same
   std::map<std::size_t, int> lengths;
   const auto split = [](const std::string& text) {
     std::istringstream stream(text);
     return std::vector<std::string>(std::istream_iterator<std::string>(stream), {});
   };
+  const std::string noun = "((red|old|small|brave) )?(fox|king|owl|tree|child|river|horse|house)";
+  const std::string clause = noun + " (sees|likes|finds|follows) " + noun;
+  const std::regex sentence(clause + "( (and|but|while) " + clause + ")*");
   for_lines("clauses", [&](const std::string& source, const std::string& target) {
+    CHECK(std::regex_match(source, sentence));
     const std::vector<std::string> sources = split(source), targets = split(target);
     REQUIRE(sources.size() == targets.size());
     ++lengths[(sources.size() - 1) / 10];
-    for (std::size_t begin = 0, end; begin < sources.size(); begin = end + 1) {
-      const auto is_conjunction = [](const std::string& word) {
-        return word == "and" || word == "but" || word == "while";
-      };
-      end = std::find_if(sources.begin() + begin, sources.end(), is_conjunction) - sources.begin();
-      const auto is_verb = [](const std::string& word) { return word.ends_with('s'); };
-      const std::size_t verb = std::find_if(sources.begin() + begin, sources.begin() + end, is_verb) - sources.begin();
-      std::vector<std::string> order;  // the clause's source in the order of the target
-      for (const auto& [from, to] : {std::pair{begin, verb}, {verb + 1, end}}) {
-        REQUIRE((to - from == 1 || to - from == 2));
-        order.insert(order.end(), std::reverse_iterator(sources.begin() + to),
-                     std::reverse_iterator(sources.begin() + from));
-      }
-      order.push_back(sources[verb]);
-      if (end < sources.size()) order.push_back(sources[end]);
-      for (std::size_t i = 0; i < order.size(); ++i) {
-        CHECK(words.emplace(order[i], targets[begin + i]).first->second == targets[begin + i]);
-      }
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const std::string& translation = targets[targets.size() - 1 - i];
+      CHECK(words.emplace(sources[i], translation).first->second == translation);
     }
   });
   CHECK(words.size() == 8 + 4 + 4 + 3);
-  for (const std::size_t part : {0, 1, 2, 3, 4}) CHECK(lengths[part] > 50);  // 1–10, …, 41–50 words
+  for (const std::size_t part : {0, 1, 2, 3}) CHECK(lengths[part] > 50);  // 1–10, …, 31–40 words
 }
 
 TEST_CASE("tasks: have no entropy that is known") {
