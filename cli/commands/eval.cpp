@@ -114,6 +114,10 @@ Command eval_command() {
                    "Language models: also the loss by the number of tokens before a token in its window"},
                   {"--by-frequency", &arguments->by_frequency,
                    "Language models: also the loss by how often a token stands in the training text"},
+                  {"--by-length",
+                   &arguments->by_length,
+                   "Encoder-decoders: also the BLEU of their translations, by the tokens of the source",
+                   {.needs = {"--source"}}},
                   {"--json", &arguments->json, "Print one JSON object"}},
       .run = [arguments] { print_evaluation(*arguments); }};
 }

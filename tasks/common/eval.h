@@ -23,6 +23,7 @@ struct EvalRequest {
   bool no_pseudo = false;
   std::vector<std::string> without_heads = {};     // the names of heads that are removed (HeadPlace)
   bool by_position = false, by_frequency = false;  // also report the loss by these properties of tokens
+  bool by_length = false;                          // also report the BLEU of translations by the length of sources
   ProgressMaker progress = {};
   std::function<void(const std::string&)> warn = [](const std::string&) {};
   std::function<void(const TrainedModel&)> on_loaded = [](const TrainedModel&) {};  // called when the run is loaded
