@@ -18,26 +18,24 @@ struct SharedTaskKey {
 };
 
 template <auto Member>
-SharedTaskKey row(const char* name, const char* help, Key rest = {}) {
+SharedTaskKey row(const char* name, const char* help, bool may_change, decltype(Key::allowed) allowed = {}) {
   using Type = std::remove_cvref_t<decltype(std::declval<SharedTask>().*Member)>;
-  rest.name = name;
-  rest.help = help;
-  rest.default_value = SharedTask{}.*Member;
-  return {std::move(rest), [](const SharedTask& task) -> KeyValue { return task.*Member; },
+  Key key{.name = name, .default_value = SharedTask{}.*Member, .help = help, .allowed = std::move(allowed)};
+  key.may_change = may_change;
+  return {std::move(key), [](const SharedTask& task) -> KeyValue { return task.*Member; },
           [](SharedTask& task, KeyValue value) { task.*Member = std::get<Type>(std::move(value)); }};
 }
 
 const std::vector<SharedTaskKey>& rows() {
   static const std::vector<SharedTaskKey> all{
-      row<&SharedTask::kind>("kind", "what the task is: a value of task.kind with labels, or what the family is for"),
-      row<&SharedTask::weight>("weight", "factor of the task's loss (0 = the task is left out)",
-                               {.allowed = at_least(0)}),
-      row<&SharedTask::text>("text", "training text, as data.text", {.may_change = true}),
-      row<&SharedTask::valid>("valid", "validation text, as data.valid", {.may_change = true}),
-      row<&SharedTask::corpus>("corpus", "name of a generated corpus of data.lines lines", {.may_change = true}),
-      row<&SharedTask::labels>("labels", "labelled text, as data.labels", {.may_change = true}),
-      row<&SharedTask::valid_labels>("valid_labels", "labelled text for validation, as data.valid_labels",
-                                     {.may_change = true})};
+      row<&SharedTask::kind>("kind", "what the task is: a value of task.kind with labels, or what the family is for",
+                             false),
+      row<&SharedTask::weight>("weight", "factor of the task's loss (0 = the task is left out)", false, at_least(0)),
+      row<&SharedTask::text>("text", "training text, as data.text", true),
+      row<&SharedTask::valid>("valid", "validation text, as data.valid", true),
+      row<&SharedTask::corpus>("corpus", "name of a generated corpus of data.lines lines", true),
+      row<&SharedTask::labels>("labels", "labelled text, as data.labels", true),
+      row<&SharedTask::valid_labels>("valid_labels", "labelled text for validation, as data.valid_labels", true)};
   return all;
 }
 

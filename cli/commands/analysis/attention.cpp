@@ -49,7 +49,7 @@ void require_text(const AttentionArguments& arguments) {
 
 // The loss of the file that the arguments name, by the place in windows as long as the context.
 LossParts loss_by_position(const AttentionArguments& arguments, const TrainedLanguageModel& run) {
-  const EncodedText text = read_text(arguments.by_position, run.config, *run.tokenizer, warn);
+  const EncodedText text = read_text(arguments.by_position, run, *run.tokenizer, warn);
   check(text.ids.size() >= 2, arguments.by_position, ": has ", text.ids.size(), " tokens, at least 2 are needed");
   const std::int64_t context = window_context(*run.model, 0);
   std::vector<LossParts> divisions{parts_by_position(context)};
