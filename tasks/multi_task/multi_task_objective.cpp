@@ -48,8 +48,8 @@ MultiTaskObjective::MultiTaskObjective(const ResolvedConfig& config, MultiTaskDa
     const ValidationFacts facts = task.objective->validation();
     const bool chooses = config.metric().starts_with(task.name + "_");
     require(!chooses || facts.missing.empty() || !can_evaluate(),
-            "task.metric_for_best_model: expected a measure of a ", "task that is evaluated, got ", config.metric(),
-            ", but there are ", facts.missing);
+            "task.metric_for_best_model: expected a measure of a task that is evaluated, got ", config.metric(), " (",
+            facts.missing, ")");
   }
 }
 
