@@ -68,10 +68,10 @@ struct Config {
   };
   // One of the tasks that a model learns together with others (task.kind = multi_task): the section [tasks.NAME].
   struct SharedTask {
-    std::string kind;
+    std::string kind = {};
     double weight = 1;
-    std::vector<std::string> text, valid;
-    std::string corpus, labels, valid_labels;
+    std::vector<std::string> text = {}, valid = {};
+    std::string corpus = {}, labels = {}, valid_labels = {};
     bool operator==(const SharedTask&) const = default;
   };
   struct Optimizer {
