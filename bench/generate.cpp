@@ -23,20 +23,24 @@ struct GenerateWork : Work {
 };
 
 // Seconds of one generation: until the first token, which processes the whole prompt in one batch, and for each later
-// token.
+// token. Between the middle and the last token, so many blocks were asked of the system for tensors.
 struct Times {
   double prompt = 0;
   std::vector<double> tokens;
+  std::int64_t system_requests = 0;
 };
 
 Times generation_times(const Gpt& model, std::span<const std::int32_t> prompt, const GenerateWork& work) {
   std::vector<Clock::time_point> moments{Clock::now()};
+  std::int64_t requests = 0;
   const SamplingOptions sampling{.temperature = work.temperature};
   generate(model, prompt, {.sampling = sampling, .tokens = work.tokens}, [&](std::int32_t) {
     moments.push_back(Clock::now());
+    if (std::ssize(moments) - 1 == work.tokens / 2) requests = memory_stats().system_requests;
     return true;
   });
   Times times;
+  times.system_requests = memory_stats().system_requests - requests;
   for (std::size_t i = 1; i < moments.size(); ++i) {
     const double seconds = std::chrono::duration<double>(moments[i] - moments[i - 1]).count();
     i == 1 ? void(times.prompt = seconds) : times.tokens.push_back(seconds);
@@ -94,6 +98,7 @@ nlohmann::ordered_json measure(const GenerateWork& work) {
 
   const Tensor buffer = Tensor::full({weight_bytes / size_of(DType::f32)}, DType::f32, 1);
   std::vector<double> reads, prompts, tokens;
+  std::int64_t requests = 0;
   for (int round = 0; round < work.warmup + work.steps; ++round) {
     const double read = seconds_to_read(buffer);
     const Times times = generation_times(model, prompt, work);
@@ -101,6 +106,7 @@ nlohmann::ordered_json measure(const GenerateWork& work) {
     reads.push_back(read);
     prompts.push_back(times.prompt);
     tokens.push_back(median(times.tokens));
+    requests = std::max(requests, times.system_requests);
   }
   const double bound = median(reads), token = median(tokens);
   return report(work, model,
@@ -112,6 +118,7 @@ nlohmann::ordered_json measure(const GenerateWork& work) {
                  {"bound_ms", 1e3 * bound},
                  {"token_ms", 1e3 * token},
                  {"ratio", bound / token},
+                 {"system_requests", requests},
                  {"prompt_tokens_per_s", static_cast<double>(work.prompt) / median(prompts)}});
 }
 

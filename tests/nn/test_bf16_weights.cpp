@@ -4,6 +4,7 @@
 #include "autograd/kernels/gemm/precision.h"
 #include "autograd/tensor/allocator.h"
 #include "nn/models/rnn.h"
+#include "nn/optim/optimizers.h"
 #include "tests/nn/support.h"
 #include "tests/temp_folder.h"
 
@@ -117,6 +118,18 @@ std::unique_ptr<Gpt> held_in(WeightFormat format, const Gpt& model) {
   return held;
 }
 
+// Some steps of training, until the model knows a part of the targets.
+void learn(const Gpt& model, const Tensor& ids, const Tensor& targets) {
+  model.initialize_parameters(1);
+  const ParameterSlab slab(model);
+  const auto optimizer = make_optimizer("adamw", slab, {{"weight_decay", 0.1}, {"clip", 1.0}});
+  for (std::uint32_t step = 1; step <= 40; ++step) {
+    slab.zero_grad();
+    add_gradients(model, ids, targets, {.deferred = true}, {.training = true, .random = {.seed = 1, .step = step}});
+    optimizer->step(5e-3, step);
+  }
+}
+
 double loss_of(const CausalModel& model, const Tensor& ids, const Tensor& targets) {
   Tape tape(no_grad);
   return model.loss(Variable::constant(tape, ids), Variable::constant(tape, targets), {}).value().item();
@@ -125,35 +138,41 @@ double loss_of(const CausalModel& model, const Tensor& ids, const Tensor& target
 }  // namespace
 
 TEST_CASE("q8_0 weights: half of the memory of bf16, the perplexity within 0.5 %, token by token as at once") {
-  GptConfig config = modern_gpt(DType::f32);
-  config.vocab = 200, config.context = 64, config.block.dim = 64, config.block.ff_dim = 96;
+  const GptConfig config{
+      .vocab = 64,
+      .context = 32,
+      .layers = 2,
+      .block = {.dim = 64, .heads = 4, .kv_heads = 2, .ff_dim = 96, .norm_kind = NormKind::rms, .bias = false}};
   const Gpt model(config);
-  randomize(model);
-  const Tensor ids = ids_tensor(random_ids(64, config.vocab, 1), {1, 64});
-  const Tensor targets = ids_tensor(random_ids(64, config.vocab, 2), {1, 64});
-  const double loss = loss_of(model, ids, targets);
+  const Tensor ids = ids_tensor(random_ids(4 * 32, config.vocab, 1), {4, 32}),
+               targets = ids_tensor(random_ids(4 * 32, config.vocab, 2), {4, 32});
+  learn(model, ids, targets);
   for (const auto precision : {kernels::MatmulPrecision::highest, kernels::MatmulPrecision::medium}) {
     const kernels::MatmulPrecisionScope scope(precision);
     const std::unique_ptr<Gpt> held = held_in(WeightFormat::q8_0, model);
-    std::int64_t bytes = 0;
     for (const NamedParameter& parameter : held->named_parameters()) {
       const Tensor& value = parameter.variable.value();
-      if (value.rank() < 2) continue;
+      if (value.rank() < 2 || parameter.name == "position_embedding.weight") continue;
       CHECK(value.dtype() == DType::q8_0);
-      bytes += value.bytes() * 32 - value.numel() * 34;
+      CHECK(value.bytes() * 32 == value.numel() * 34);
     }
-    CHECK(bytes == 0);
-    CHECK(std::exp(std::abs(loss_of(*held, ids, targets) - loss)) < 1.005);
-    const std::vector<float> at_once = logits_in(*held, ids).to_vector<float>();
+    const double loss = loss_of(model, ids, targets), loss_of_held = loss_of(*held, ids, targets);
+    CHECK(loss < 3);  // of 4.2 before it learned
+    CHECK(std::exp(std::abs(loss_of_held - loss)) < 1.005);
+
+    const Tensor row = ids.slice(0, 0, 1).clone();
+    const std::vector<float> at_once = logits_in(*held, row).to_vector<float>();
     const auto cache = held->make_cache();
-    double difference = 0;
-    for (std::int64_t i = 0; i < ids.size(1); ++i) {
-      const std::vector<float> got = logits_in(*held, ids.slice(1, i, i + 1).clone(), cache.get()).to_vector<float>();
+    double difference = 0, largest = 0;
+    for (std::int64_t i = 0; i < row.size(1); ++i) {
+      const std::vector<float> got = logits_in(*held, row.slice(1, i, i + 1).clone(), cache.get()).to_vector<float>();
       for (std::int64_t j = 0; j < config.vocab; ++j) {
-        difference = std::max<double>(difference, std::abs(got[j] - at_once[i * config.vocab + j]));
+        const float expected = at_once[i * config.vocab + j];
+        difference = std::max<double>(difference, std::abs(got[j] - expected));
+        largest = std::max<double>(largest, std::abs(expected));
       }
     }
-    CHECK(difference < 0.1);  // of logits of some units
+    CHECK(difference < 0.05 * largest);
     const bool rounds = precision == kernels::MatmulPrecision::medium;
     CHECK(cache->tensors().front().second.dtype() == (rounds ? DType::bf16 : DType::f32));
   }
