@@ -18,6 +18,8 @@ using Clock = std::chrono::steady_clock;
 
 struct GenerateWork : Work {
   std::int64_t prompt = 64, tokens = 64;
+  WeightFormat weights = WeightFormat::f32;
+  double temperature = 1;
 };
 
 // Seconds of one generation: until the first token, which processes the whole prompt in one batch, and for each later
@@ -27,9 +29,10 @@ struct Times {
   std::vector<double> tokens;
 };
 
-Times generation_times(const Gpt& model, std::span<const std::int32_t> prompt, std::int64_t tokens) {
+Times generation_times(const Gpt& model, std::span<const std::int32_t> prompt, const GenerateWork& work) {
   std::vector<Clock::time_point> moments{Clock::now()};
-  generate(model, prompt, {.sampling = {}, .tokens = tokens}, [&](std::int32_t) {
+  const SamplingOptions sampling{.temperature = work.temperature};
+  generate(model, prompt, {.sampling = sampling, .tokens = work.tokens}, [&](std::int32_t) {
     moments.push_back(Clock::now());
     return true;
   });
@@ -60,8 +63,14 @@ double seconds_to_read(const Tensor& buffer) {
 
 // The speed does not depend on the values.
 void fill(const Tensor& weights, float value) {
-  if (weights.dtype() != DType::bf16) return weights.fill(value);
-  std::ranges::fill(weights.span<kernels::Bf16>(), kernels::round_to_bf16(value));
+  if (is_floating(weights.dtype())) return weights.fill(value);
+  if (weights.dtype() == DType::bf16) {
+    std::ranges::fill(weights.span<kernels::Bf16>(), kernels::round_to_bf16(value));
+    return;
+  }
+  const kernels::Q8Rows rows = weights.q8_rows();
+  std::fill_n(rows.values, weights.numel(), std::int8_t{127});
+  std::fill_n(rows.scales, weights.numel() / kernels::kQ8Block, kernels::round_to_f16(value / 127));
 }
 
 nlohmann::ordered_json measure(const GenerateWork& work) {
@@ -72,7 +81,7 @@ nlohmann::ordered_json measure(const GenerateWork& work) {
         " and ", work.tokens);
   set_thread_count(work.threads);
   const kernels::MatmulPrecisionScope precision(work.matmul);
-  const Bf16Weights weights(work.matmul == kernels::MatmulPrecision::medium);
+  const WeightFormatScope weights(work.weights);
   const Gpt model(gpt_config(work));
   std::int64_t weight_bytes = 0;
   for (const NamedParameter& parameter : model.named_parameters()) {
@@ -87,7 +96,7 @@ nlohmann::ordered_json measure(const GenerateWork& work) {
   std::vector<double> reads, prompts, tokens;
   for (int round = 0; round < work.warmup + work.steps; ++round) {
     const double read = seconds_to_read(buffer);
-    const Times times = generation_times(model, prompt, work.tokens);
+    const Times times = generation_times(model, prompt, work);
     if (round < work.warmup) continue;
     reads.push_back(read);
     prompts.push_back(times.prompt);
@@ -95,7 +104,8 @@ nlohmann::ordered_json measure(const GenerateWork& work) {
   }
   const double bound = median(reads), token = median(tokens);
   return report(work, model,
-                {{"prompt", work.prompt},
+                {{"weights", word_of(work.weights)},
+                 {"prompt", work.prompt},
                  {"tokens", work.tokens},
                  {"weight_bytes", weight_bytes},
                  {"bandwidth_gb_per_s", 1e-9 * static_cast<double>(weight_bytes) / bound},
@@ -116,6 +126,13 @@ int main(int argc, char** argv) {
   add_work_options(app, work);
   app.add_option("--prompt", work.prompt)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--tokens", work.tokens)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--temperature", work.temperature, "0: the likeliest token, which costs next to nothing")
+      ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--weights",
+         [&](const std::string& word) { work.weights = tapeformer::value_of<tapeformer::WeightFormat>(word); })
+      ->check(CLI::IsMember(tapeformer::words_of<tapeformer::WeightFormat>()))
+      ->default_str("f32");
   CLI11_PARSE(app, argc, argv);
   try {
     std::cout << measure(work) << '\n';

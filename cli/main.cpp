@@ -93,7 +93,7 @@ int run(int argc, char** argv) {
   const RequiredOutput required;
   if (const auto threads = threads_of_environment()) set_thread_count(*threads);
   try {
-    const Command program{
+    Command program{
         .name = "tapeformer",
         .help = "Trains transformers on CPU, from a text file to a trained, resumable, evaluated, generating model.",
         .commands = all_commands()};

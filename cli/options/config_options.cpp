@@ -27,6 +27,12 @@ void make_paths_absolute(Config& config) {
         &data.valid_conversations, &config.tokenizer.file, &config.tokenizer.target_file, &config.train.init_from}) {
     absolute(*path);
   }
+  for (auto& named : config.tasks) {
+    Config::SharedTask& task = named.second;
+    for (std::string& path : task.text) absolute(path);
+    for (std::string& path : task.valid) absolute(path);
+    absolute(task.labels), absolute(task.valid_labels);
+  }
 }
 
 std::string option_help(const ConfigKey& key) {
@@ -44,15 +50,21 @@ constexpr std::string_view kShortHelp[] = {"model.type",    "model.layers",   "m
                                            "optimizer.lr",  "train.steps",    "train.batch",     "train.init_from",
                                            "train.threads", "train.matmul",   "eval.every",      "checkpoint.every"};
 
-}  // namespace
-
-void add_config_options(Command& command, ConfigOverrides& overrides) {
-  for (const ConfigKey& key : config_keys()) {
+void list_config_options(Command& command, ConfigOverrides& overrides) {
+  const std::vector<ConfigKey> keys = config_keys();
+  for (const ConfigKey& key : keys) {
     const OptionRules rules{.values = key.type == KeyType::list ? ListValues::all : ListValues::last,
                             .shows_type = false,
                             .group = "[" + key.name.substr(0, key.name.find('.')) + "]",
                             .only_in_help_all = std::ranges::find(kShortHelp, key.name) == std::end(kShortHelp)};
-    command.options.push_back({"--" + key.name, &overrides[key.name], option_help(key), rules});
+    const std::size_t any = key.name.find(kAnyName);
+    OptionTarget target = &overrides[key.name];
+    if (any != key.name.npos) {
+      target = NamedTarget([&overrides, name = key.name, any](const std::string& task) {
+        return &overrides[str_cat(name.substr(0, any + 1), task, name.substr(any + kAnyName.size() - 1))];
+      });
+    }
+    command.options.push_back({"--" + key.name, std::move(target), option_help(key), rules});
   }
   for (const auto& [former, name] : kRenamedKeys) {
     command.options.push_back({str_cat("--", former),
@@ -64,7 +76,13 @@ void add_config_options(Command& command, ConfigOverrides& overrides) {
                                 .only_in_help_all = true}});
   }
   command.help_all = "Print this with all keys of a configuration";
-  command.help_end = str_cat("--help-all lists all ", config_keys().size(), " keys of a configuration.");
+  command.help_end = str_cat("--help-all lists all ", keys.size(), " keys of a configuration.");
+}
+
+}  // namespace
+
+void add_config_options(Command& command, ConfigOverrides& overrides) {
+  command.add_options = [&overrides](Command& named) { list_config_options(named, overrides); };
 }
 
 ResolvedConfig override_config(Config config, const ConfigOverrides& overrides, std::vector<std::string>& notes) {

@@ -9,7 +9,6 @@ namespace tapeformer::cli {
 // --help and --version, prints the text on standard output and returns null. Every command also has the options --help
 // and --quiet (be_quiet()). Throws UsageError with one line for wrong usage, also for a number that is not finite or is
 // too large for its type. `program` has the program's name and its commands.
-const Command* parse_command_line(const Command& program, const std::string& version, int argc,
-                                  const char* const* argv);
+const Command* parse_command_line(Command& program, const std::string& version, int argc, const char* const* argv);
 
 }  // namespace tapeformer::cli

@@ -52,32 +52,11 @@ Tensor heads_of(const Tensor& rows, std::int64_t heads) {
   return rows.reshape({rows.size(0), rows.size(1), heads, rows.size(2) / heads}).transpose(1, 2);
 }
 
-// Computes the attention of queries (B, T, h·d) to the keys and values of a cache → (B, T, h·d_v).
-Variable attend_to(const KeyValueCache& cache, const Variable& queries, std::int64_t heads,
+// Computes the attention of queries (B, T, h·d) to keys and values (B, g, S, d) → (B, T, h·d_v).
+Variable attend_to(const Tensor& keys, const Tensor& values, const Variable& queries, std::int64_t heads,
                    const AttentionOptions& options) {
-  const auto constant = [&](const Tensor& x) { return Variable::constant(*queries.tape(), x); };
-  const Variable y = scaled_dot_product_attention(constant(heads_of(queries.value(), heads)), constant(cache.keys()),
-                                                  constant(cache.values()), options);
-  return reshape(transpose(y, 1, 2), {queries.size(0), queries.size(1), -1});
-}
-
-// Sets the elements of x (B, h, T_q, T_k) that the mask hides to `value`.
-void hide_keys(const Tensor& x, const AttentionOptions& options, double value) {
-  const std::int64_t queries = x.size(2), keys = x.size(3);
-  if (!options.causal && !options.key_lengths.defined() && !options.key_begin.defined()) return;
-  for (std::int64_t b = 0; b < x.size(0); ++b) {
-    const std::int64_t length = options.key_lengths.defined() ? options.key_lengths.data<std::int32_t>()[b] : keys;
-    for (std::int64_t i = 0; i < queries; ++i) {
-      const std::int64_t begin =
-          options.key_begin.defined() ? options.key_begin.data<std::int32_t>()[b * queries + i] : 0;
-      const std::int64_t last = options.causal ? std::min(length, i + keys - queries + 1) : length;
-      const std::int64_t end = std::max(begin, last);
-      const Tensor row = x.slice(0, b, b + 1).slice(2, i, i + 1);
-      for (const Tensor& hidden : {row.slice(3, 0, begin), row.slice(3, end, keys)}) {
-        if (hidden.numel() > 0) hidden.copy_from(Tensor::full(hidden.sizes(), x.dtype(), value));
-      }
-    }
-  }
+  const Tensor y = cached_attention(heads_of(queries.value(), heads), keys, values, options);
+  return Variable::constant(*queries.tape(), y.transpose(1, 2).reshape({queries.size(0), queries.size(1), -1}));
 }
 
 // Returns what each head adds to the output, (B, h, T, dim): its part of `rows` (B, T, h·d_v) times its columns of W_O.
@@ -97,50 +76,6 @@ void require_no_recording(const Tape& tape) {
 }
 
 }  // namespace
-
-// Allocates memory for `length` tokens with the batch, heads and widths of k and v, and keeps the cached tokens.
-void KeyValueCache::reserve(const Tensor& k, const Tensor& v, std::int64_t length) {
-  constexpr std::int64_t kLeastLength = 16;
-  const std::int64_t allocated = keys_.defined() ? keys_.size(2) : 0;
-  const bool same_rows = keys_.defined() && keys_.size(0) == k.size(0);
-  check(same_rows || length_ == 0, "key/value cache: holds a batch of ", keys_.defined() ? keys_.size(0) : 0, ", got ",
-        k.size(0));
-  if (same_rows && length <= allocated) return;
-  const std::int64_t grown_length = std::min(capacity_, std::max({length, 2 * allocated, kLeastLength}));
-  const auto grow = [&](Tensor& tensor, const Tensor& like) {
-    const Tensor grown = Tensor::empty({like.size(0), like.size(1), grown_length, like.size(3)}, like.dtype());
-    if (length_ > 0) grown.slice(2, 0, length_).copy_from(tensor.slice(2, 0, length_));
-    tensor = grown;
-  };
-  grow(keys_, k), grow(values_, v);
-}
-
-void KeyValueCache::append(const Tensor& k, const Tensor& v) {
-  const std::int64_t more = k.size(2);
-  check(length_ + more <= capacity_, "key/value cache: ", length_, " tokens and ", more,
-        " more exceed its capacity of ", capacity_);
-  reserve(k, v, length_ + more);
-  keys_.slice(2, length_, length_ + more).copy_from(k);
-  values_.slice(2, length_, length_ + more).copy_from(v);
-  length_ += more;
-}
-
-void KeyValueCache::select(std::span<const std::int64_t> rows) {
-  if (length_ == 0) return;
-  keys_ = select_rows(keys_, rows);
-  values_ = select_rows(values_, rows);
-}
-
-void LinearAttentionCache::select(std::span<const std::int64_t> rows) {
-  if (length_ > 0) sums_ = select_rows(sums_, rows);
-}
-
-Tensor LinearAttentionCache::extend(const Dims& sizes, DType dtype, std::int64_t tokens) {
-  if (length_ == 0) sums_ = Tensor::zeros(sizes, dtype);
-  check(sums_.sizes() == sizes, "cache of linear attention: holds sums ", sums_.sizes(), ", expected ", sizes);
-  length_ += tokens;
-  return sums_;
-}
 
 AttentionHeads::AttentionHeads(const BlockConfig& config)
     : HeadLayout(head_layout(config)),
@@ -182,10 +117,6 @@ Variable MultiHeadAttention::mix_values(const Variable& packed, std::int64_t beg
 Variable MultiHeadAttention::run_linear(const Variable& packed, const SelfMask& mask,
                                         LinearAttentionCache* cache) const {
   const std::int64_t batch = packed.size(0), length = packed.size(1), d = heads_.dim, d_v = heads_.value_dim;
-  if (packed.tape()->options().observer) {
-    fail_usage(
-        "model.attention_kind: expected softmax for maps of attention, got linear, which has no weights to show");
-  }
   check(mask.causal && !mask.lengths.defined(), "linear attention: expected a causal mask without lengths");
   const auto heads = [&](const Variable& rows, const std::unique_ptr<RmsNorm>& norm, std::int64_t count) {
     const Variable x = norm ? transform_heads(rows, norm->weight, count, heads_.transform) : rows;
@@ -197,10 +128,15 @@ Variable MultiHeadAttention::run_linear(const Variable& packed, const SelfMask& 
     require_no_recording(*packed.tape());
     options.state = cache->extend({batch, heads_.keys, d, d_v + 1}, packed.dtype(), length);
   }
-  const Variable y =
-      linear_attention(heads(parts[0], heads_.q_norm, heads_.queries), heads(parts[1], heads_.k_norm, heads_.keys),
-                       heads(parts[2], nullptr, heads_.keys), options);
-  return out.forward(reshape(transpose(y, 1, 2), {batch, length, -1}));
+  const Variable q = heads(parts[0], heads_.q_norm, heads_.queries), k = heads(parts[1], heads_.k_norm, heads_.keys);
+  const Variable y = linear_attention(q, k, heads(parts[2], nullptr, heads_.keys), options);
+  const Variable rows = reshape(transpose(y, 1, 2), {batch, length, -1});
+  if (const TensorObserver* const observer = packed.tape()->options().observer; observer && !cache) {
+    (*observer)(kSelfAttentionWeights,
+                [&] { return linear_attention_weights(q.value(), k.value(), options.key_begin); });
+    (*observer)(kSelfAttentionHeads, [&] { return head_outputs(rows.value(), heads_.queries, out); });
+  }
+  return out.forward(rows);
 }
 
 Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation,
@@ -241,25 +177,13 @@ Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache
     return out.forward(y);
   }
   require_no_recording(tape);
-  const Variable k = keys_of();
-  cache->append(heads_of(k.value(), heads_.keys), heads_of(rows.slice(2, values, rows.size(2)), heads_.keys));
-  return out.forward(attend_to(*cache, queries(), heads_.queries, options));
-}
-
-Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
-  Tape tape(no_grad);
-  const double factor = options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.size(3)));
-  const Variable queries = scale(Variable::constant(tape, q), factor);
-  // The query heads of a group become rows of one product with the group's keys.
-  const std::int64_t groups = k.size(1), group = q.size(1) / std::max<std::int64_t>(groups, 1);
-  const Variable grouped = reshape(queries, {q.size(0), groups, group * q.size(2), q.size(3)});
-  const Tensor scores = matmul(grouped, Variable::constant(tape, k.transpose(2, 3)))
-                            .value()
-                            .reshape({q.size(0), q.size(1), q.size(2), k.size(2)});
-  hide_keys(scores, options, -std::numeric_limits<double>::infinity());
-  const Tensor weights = softmax(Variable::constant(tape, scores)).value();
-  hide_keys(weights, options, 0);  // also for queries that see no key
-  return weights;
+  const Tensor k = heads_of(keys_of().value(), heads_.keys);
+  const Tensor v = heads_of(rows.slice(2, values, rows.size(2)), heads_.keys);
+  cache->append(k, v);
+  // A whole prompt attends to its own keys and values, before they were rounded.
+  const bool first_tokens = cache->length() == k.size(2) && k.size(2) > 1;
+  return out.forward(attend_to(first_tokens ? k : cache->keys(), first_tokens ? v : cache->values(), queries(),
+                               heads_.queries, options));
 }
 
 CrossAttention::CrossAttention(const BlockConfig& config)
@@ -310,7 +234,7 @@ Variable CrossAttention::run(Variable x, const EncoderOutput& encoded, KeyValueC
       cache->append(keys_of(rows), heads_of(rows.slice(2, values, rows.size(2)), heads_.keys));
     }
     keys = cache->keys();
-    y = attend_to(*cache, queries, heads_.queries, options);
+    y = attend_to(keys, cache->values(), queries, heads_.queries, options);
   } else {
     const Variable packed = keys_and_values(encoded.hidden);
     keys = keys_of(packed.value());
@@ -319,7 +243,8 @@ Variable CrossAttention::run(Variable x, const EncoderOutput& encoded, KeyValueC
   const Variable read = reshape(y, {sizes[0], sizes[1], -1});  // (R, T, h·d_v)
   if (const TensorObserver* const observer = tape.options().observer) {
     (*observer)(kCrossAttentionWeights, [&] {
-      const Tensor weights = attention_weights(heads_of(queries.value(), heads_.queries), keys, options);
+      const Tensor weights =
+          attention_weights(heads_of(queries.value(), heads_.queries), keys.to(queries.dtype()), options);
       const std::int64_t rows = sizes[0] / batch, source_length = keys.size(2);
       return weights.reshape({batch, heads_.queries, rows, sizes[1], source_length})
           .transpose(1, 2)

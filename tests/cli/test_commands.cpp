@@ -35,27 +35,27 @@ namespace {
 
 // The command that the words name; `set` gets what they say.
 std::string parsed(Arguments& set, std::vector<const char*> words) {
-  const Command program{.name = "program",
-                        .help = "Tests",
-                        .commands = {{.name = "show",
-                                      .help = "Shows",
-                                      .options = {{"file", &set.file, "A file", {.required = true}},
-                                                  {"--json", &set.json, "Json"},
-                                                  {"--rate", &set.rate, "A rate", {.non_negative = true}},
-                                                  {"--power", &set.power, "A power"},
-                                                  {"--count", &set.count, "A count", {.least = 1, .most = 9}},
-                                                  {"--names", &set.names, "Names"},
-                                                  {"--stop", &set.stops, "Stops", {.values = ListValues::one_each}},
-                                                  {"--key", &set.keys, "A key", {.values = ListValues::last}},
-                                                  {"--text", &set.text, "A text", {.excludes = {"--json"}}},
-                                                  word_option("--shade", set.shade, "A shade", {.needs = {"--text"}})},
-                                      .run = [] {}},
-                                     {.name = "hide", .help = "Hides", .run = [] {}},
-                                     {.name = "count",
-                                      .help = "Counts",
-                                      .options = {{"file", &set.file, "A file", {.required = true}}},
-                                      .run = [] {},
-                                      .commands = {{.name = "all", .help = "Counts all", .run = [] {}}}}}};
+  Command program{.name = "program",
+                  .help = "Tests",
+                  .commands = {{.name = "show",
+                                .help = "Shows",
+                                .options = {{"file", &set.file, "A file", {.required = true}},
+                                            {"--json", &set.json, "Json"},
+                                            {"--rate", &set.rate, "A rate", {.non_negative = true}},
+                                            {"--power", &set.power, "A power"},
+                                            {"--count", &set.count, "A count", {.least = 1, .most = 9}},
+                                            {"--names", &set.names, "Names"},
+                                            {"--stop", &set.stops, "Stops", {.values = ListValues::one_each}},
+                                            {"--key", &set.keys, "A key", {.values = ListValues::last}},
+                                            {"--text", &set.text, "A text", {.excludes = {"--json"}}},
+                                            word_option("--shade", set.shade, "A shade", {.needs = {"--text"}})},
+                                .run = [] {}},
+                               {.name = "hide", .help = "Hides", .run = [] {}},
+                               {.name = "count",
+                                .help = "Counts",
+                                .options = {{"file", &set.file, "A file", {.required = true}}},
+                                .run = [] {},
+                                .commands = {{.name = "all", .help = "Counts all", .run = [] {}}}}}};
   words.insert(words.begin(), "program");
   const Command* const command = parse_command_line(program, "1", static_cast<int>(words.size()), words.data());
   return command ? command->name : "";
@@ -86,6 +86,31 @@ TEST_CASE("commands: options set the variables of their rows, each by its type")
   CHECK(parsed(set, {"count", "all"}) == "all");
   CHECK(parsed(set, {"show", "--text", "", "--shade", "dark", "b"}) == "show");
   CHECK((set.shade == Shade::dark && set.text == "" && set.file == "b"));
+}
+
+TEST_CASE("commands: options that take long to list are listed only for the command that is named") {
+  std::string key;
+  int listed = 0;
+  Command program{.name = "program",
+                  .help = "Tests",
+                  .commands = {{.name = "show",
+                                .help = "Shows",
+                                .add_options =
+                                    [&](Command& show) {
+                                      ++listed;
+                                      show.options.push_back({"--key", &key, "A key"});
+                                    },
+                                .run = [] {}},
+                               {.name = "hide", .help = "Hides", .run = [] {}}}};
+  const std::vector<const char*> hide{"program", "hide"}, show{"program", "show", "--key", "a"};
+  const auto named = [&](const std::vector<const char*>& words) {
+    return parse_command_line(program, "1", static_cast<int>(words.size()), words.data())->name;
+  };
+  CHECK(named(hide) == "hide");
+  CHECK(listed == 0);
+  CHECK(named(show) == "show");
+  CHECK(listed == 1);
+  CHECK(key == "a");
 }
 
 TEST_CASE("commands: what the rules of an option do not accept is refused in one line") {

@@ -8,6 +8,7 @@
 
 #include "core/text/lines.h"
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 namespace fs = std::filesystem;
 
@@ -75,7 +76,7 @@ std::string anchor_of(std::string_view heading) {
 
 }  // namespace
 
-TEST_CASE("readme: its commands work in their order, for a text of one's own and for translation") {
+TEST_CASE("readme: its commands work in their order, for a text of one's own and for translation" * long_test()) {
   const Checkout box;
   box.write("my-text.txt", box.run("corpus stories --lines 60").out);
   box.write("another-text.txt", box.run("corpus stories --lines 10 --seed 2").out);
@@ -104,7 +105,7 @@ TEST_CASE("readme: its commands work in their order, for a text of one's own and
   CHECK(box.shell("build/tapeformer train --resume runs/mine").tells("resumed at step "));
 }
 
-TEST_CASE("readme: the demo trains, evaluates, and prints what the model writes") {
+TEST_CASE("readme: the demo trains, evaluates, and prints what the model writes" * long_test()) {
   const Checkout box;
   const std::string script = read_all(kRoot / "scripts/demo.sh");
   const std::size_t begin = script.find("\necho \"== Training");

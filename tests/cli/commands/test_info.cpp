@@ -7,7 +7,7 @@
 
 using Json = nlohmann::ordered_json;
 
-TEST_CASE("info: parameters by part, of a configuration and of a run") {
+TEST_CASE("info: parameters by part, of a configuration and of a run" * long_test()) {
   const Sandbox box;
   const Json gpt2 = json_of(box, "info --seconds 0 --json " PROJECT_ROOT "/configs/gpt2-small.toml");
   CHECK(gpt2["vocab"] == 50257);
@@ -170,7 +170,7 @@ TEST_CASE("info: fine-tuning a model that predicted tokens counts what its rows 
   }
 }
 
-TEST_CASE("info: without the data it runs on random tokens, and says so") {
+TEST_CASE("info: without the data it runs on random tokens, and says so" * long_test()) {
   const Sandbox box;
   for (const char* config : {"shakespeare-char", "lstm-char", "bert-stories", "multi30k-tiny", "tag-stories"}) {
     CAPTURE(config);
@@ -229,7 +229,7 @@ TEST_CASE("info: the parts of a layer, once for all layers that are alike" * lon
   CHECK(base["layer_parts"]["decoder.blocks.0"]["cross_attention.v"] == 512 * 512 + 512);
 }
 
-TEST_CASE("info: its text is at most 80 columns wide") {
+TEST_CASE("info: its text is at most 80 columns wide" * long_test()) {
   const Sandbox box;
   for (const char* config : {"gpt2-small", "bert-base", "rnn-multi30k", "bilm-stories"}) {
     const std::string text =

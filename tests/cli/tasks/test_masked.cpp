@@ -6,6 +6,7 @@
 
 #include "tests/cli/sandbox.h"
 #include "tests/cli/toys.h"
+#include "tests/long_test.h"
 
 using Json = nlohmann::ordered_json;
 
@@ -63,7 +64,8 @@ TEST_CASE(
               "eval run --text valid.txt --stride 4");
 }
 
-TEST_CASE("masked language model: the summary of a run on a Markov chain tells the optimum of masked letters") {
+TEST_CASE("masked language model: the summary of a run on a Markov chain tells the optimum of masked letters" *
+          long_test()) {
   const Sandbox box;
   box.write("tiny.toml", find_toy("bert").toml());
   const Outcome outcome = box.succeed(

@@ -8,6 +8,7 @@
 #include "core/text/joined.h"
 
 #include "tests/cli/training/resume_support.h"
+#include "tests/long_test.h"
 
 using tapeformer::joined;
 
@@ -89,7 +90,7 @@ TEST_CASE("planning: wrong uses are refused in one line") {
        {"info", "expected target, got none (see --help)"}});
 }
 
-TEST_CASE("planning: parallel text, labels, and fine-tuning are planned too") {
+TEST_CASE("planning: parallel text, labels, and fine-tuning are planned too" * long_test()) {
   const Sandbox box("transformer");
   CHECK(box.succeed("train --data.pairs pairs.tsv --minutes 0.03 --out pairs").tells("  tokenizer.kind "));
   box.prepare_toy("tag");

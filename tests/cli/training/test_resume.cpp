@@ -37,7 +37,7 @@ TEST_CASE("resume: a run killed at random steps ends with the same bytes" * long
   });
 }
 
-TEST_CASE("resume: a run killed while it writes checkpoints ends with the same bytes") {
+TEST_CASE("resume: a run killed while it writes checkpoints ends with the same bytes" * long_test()) {
   const Sandbox box("gpt");
   box.train("straight", "--checkpoint.every 2 --train.steps 30");
   std::mt19937 random(2);
@@ -158,7 +158,7 @@ TEST_CASE("resume: from a checkpoint that is named, or that is not named well") 
   }
 }
 
-TEST_CASE("resume: more steps on the way are the same as more steps from the start") {
+TEST_CASE("resume: more steps on the way are the same as more steps from the start" * long_test()) {
   const Sandbox box("gpt");
   box.train("straight", "--train.steps 80");
   box.train("extended", "--train.steps 60");
@@ -316,7 +316,7 @@ TEST_CASE("resume: a time limit holds for the process that it is given to, not f
   CHECK(box.run("train --resume run").tells("step 24/24  100%"));
 }
 
-TEST_CASE("resume: stops beside the schedule do not change the average") {
+TEST_CASE("resume: stops beside the schedule do not change the average" * long_test()) {
   const Sandbox box("gpt");
   const std::string options = "--train.steps 9 --checkpoint.every 3 --checkpoint.average 3 --eval.every 0";
   box.train("straight", options);

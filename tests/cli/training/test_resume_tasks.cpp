@@ -5,6 +5,7 @@
 
 #include "tests/cli/toys.h"
 #include "tests/cli/training/resume_support.h"
+#include "tests/long_test.h"
 
 namespace {
 
@@ -15,7 +16,7 @@ struct KilledRun {
 
 }  // namespace
 
-TEST_CASE("resume: a run of every task and family, killed at random steps, ends with the same bytes") {
+TEST_CASE("resume: a run of every task and family, killed at random steps, ends with the same bytes" * long_test()) {
   const KilledRun runs[]{
       {"rnn", "", "step-000024/carried.safetensors"},
       {"nplm", "--optimizer.state int8"},
@@ -33,6 +34,7 @@ TEST_CASE("resume: a run of every task and family, killed at random steps, ends 
       {"tag", "--task.layer_decay 0.8"},
       {"instructions"},
       {"sentences", "--task.layer_decay 0.8"},
+      {"multi_task"},
       {"tag", "--task.freeze true --optimizer.name muon --optimizer.state int8"},
   };
   std::vector<std::string> tested{"gpt"};  // by the other tests of resume
