@@ -302,7 +302,7 @@ TEST_CASE("eval: --by-length divides BLEU by the tokens of the source, as bleu s
   const Sandbox box;
   box.succeed(
       "train --out run --model.type rnn_seq2seq --model.dim 32 --data.corpus clauses --data.lines 200 --tokenizer.kind "
-      "word --optimizer.lr 1e-2 --train.steps 40 --train.batch 16 --eval.every 0");
+      "word --optimizer.lr 1e-2 --train.steps 80 --train.batch 16 --eval.every 0");
   const std::vector<std::string> lines = lines_in(box.succeed("corpus clauses --lines 60 --seed 2").out);
   std::map<std::int64_t, std::array<std::string, 2>> sides;  // by part
   std::array<std::string, 2> all;

@@ -32,7 +32,7 @@ TEST_CASE("multi_task: a run is trained, evaluated task by task, asked, and give
   CHECK(!result_of(box, "fill run --text", {"Ella lost her [MASK] ball."}).empty());
   CHECK(!result_of(box, "embed run --text Ella").empty());
   CHECK(result_of(box, "runs .").find("tags + text") != std::string::npos);
-  CHECK(json_of(box, "info run --json")["parameters"]["parts"].contains("task.tags"));
+  CHECK(json_of(box, "info run --json")["parameters"].contains("task.tags"));
   check_error(box, kUsage, "--task: expected one of the run's tasks with labels, tags, got text",
               "predict run --task text", {}, "Ella\n");
   check_error(box, kUsage, "unknown option --tasks.text.wieght: did you mean --tasks.text.weight? (see --help)",
