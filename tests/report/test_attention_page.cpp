@@ -77,7 +77,7 @@ TEST_CASE("attention page: the lens, the heads of a stack and losses by position
   CHECK(json["heads"][0]["induction"].is_null());
   CHECK(json["by_position"].size() == 5);
   CHECK(json["by_position"][2] ==
-        Json::parse(R"({"first": 3, "last": 4, "tokens": 3, "loss": 0.667, "accuracy": 0.667})"));
+        Json::parse(R"({"first": 3, "last": 4, "tokens": 3, "accuracy": 0.667, "loss": 0.667})"));
   const Json shown = data_of(attention_page("title", {text}))["maps"][0];
   CHECK(shown["lens"][1][0]["likeliest"][0][0] == "␣b");
   CHECK(!attention_json({numbered({"a"}, {"x"})}, 3)[0].contains("lens"));
