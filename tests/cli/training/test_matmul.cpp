@@ -94,7 +94,8 @@ TEST_CASE("--matmul: a translation in bf16 does not depend on its neighbours nor
   CHECK(all.starts_with(result_of(box, "translate run --n-best 3 --beam 4", {}, "abc\n")));
 }
 
-TEST_CASE("--weights: a model is held in any format, its perplexity hardly changes, and what does not fit is refused") {
+TEST_CASE("--weights: a model is held in any format, its perplexity hardly changes, and what does not fit is refused" *
+          long_test()) {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 12");
   const auto loss = [&](const std::string& options) {
