@@ -18,22 +18,29 @@ using Clock = std::chrono::steady_clock;
 
 struct GenerateWork : Work {
   std::int64_t prompt = 64, tokens = 64;
+  WeightFormat weights = WeightFormat::f32;
+  double temperature = 1;
 };
 
 // Seconds of one generation: until the first token, which processes the whole prompt in one batch, and for each later
-// token.
+// token. Between the middle and the last token, so many blocks were asked of the system for tensors.
 struct Times {
   double prompt = 0;
   std::vector<double> tokens;
+  std::int64_t system_requests = 0;
 };
 
-Times generation_times(const Gpt& model, std::span<const std::int32_t> prompt, std::int64_t tokens) {
+Times generation_times(const Gpt& model, std::span<const std::int32_t> prompt, const GenerateWork& work) {
   std::vector<Clock::time_point> moments{Clock::now()};
-  generate(model, prompt, {.sampling = {}, .tokens = tokens}, [&](std::int32_t) {
+  std::int64_t requests = 0;
+  const SamplingOptions sampling{.temperature = work.temperature};
+  generate(model, prompt, {.sampling = sampling, .tokens = work.tokens}, [&](std::int32_t) {
     moments.push_back(Clock::now());
+    if (std::ssize(moments) - 1 == work.tokens / 2) requests = memory_stats().system_requests;
     return true;
   });
   Times times;
+  times.system_requests = memory_stats().system_requests - requests;
   for (std::size_t i = 1; i < moments.size(); ++i) {
     const double seconds = std::chrono::duration<double>(moments[i] - moments[i - 1]).count();
     i == 1 ? void(times.prompt = seconds) : times.tokens.push_back(seconds);
@@ -60,8 +67,14 @@ double seconds_to_read(const Tensor& buffer) {
 
 // The speed does not depend on the values.
 void fill(const Tensor& weights, float value) {
-  if (weights.dtype() != DType::bf16) return weights.fill(value);
-  std::ranges::fill(weights.span<kernels::Bf16>(), kernels::round_to_bf16(value));
+  if (is_floating(weights.dtype())) return weights.fill(value);
+  if (weights.dtype() == DType::bf16) {
+    std::ranges::fill(weights.span<kernels::Bf16>(), kernels::round_to_bf16(value));
+    return;
+  }
+  const kernels::Q8Rows rows = weights.q8_rows();
+  std::fill_n(rows.values, weights.numel(), std::int8_t{127});
+  std::fill_n(rows.scales, weights.numel() / kernels::kQ8Block, kernels::round_to_f16(value / 127));
 }
 
 nlohmann::ordered_json measure(const GenerateWork& work) {
@@ -72,7 +85,7 @@ nlohmann::ordered_json measure(const GenerateWork& work) {
         " and ", work.tokens);
   set_thread_count(work.threads);
   const kernels::MatmulPrecisionScope precision(work.matmul);
-  const Bf16Weights weights(work.matmul == kernels::MatmulPrecision::medium);
+  const WeightFormatScope weights(work.weights);
   const Gpt model(gpt_config(work));
   std::int64_t weight_bytes = 0;
   for (const NamedParameter& parameter : model.named_parameters()) {
@@ -85,23 +98,27 @@ nlohmann::ordered_json measure(const GenerateWork& work) {
 
   const Tensor buffer = Tensor::full({weight_bytes / size_of(DType::f32)}, DType::f32, 1);
   std::vector<double> reads, prompts, tokens;
+  std::int64_t requests = 0;
   for (int round = 0; round < work.warmup + work.steps; ++round) {
     const double read = seconds_to_read(buffer);
-    const Times times = generation_times(model, prompt, work.tokens);
+    const Times times = generation_times(model, prompt, work);
     if (round < work.warmup) continue;
     reads.push_back(read);
     prompts.push_back(times.prompt);
     tokens.push_back(median(times.tokens));
+    requests = std::max(requests, times.system_requests);
   }
   const double bound = median(reads), token = median(tokens);
   return report(work, model,
-                {{"prompt", work.prompt},
+                {{"weights", word_of(work.weights)},
+                 {"prompt", work.prompt},
                  {"tokens", work.tokens},
                  {"weight_bytes", weight_bytes},
                  {"bandwidth_gb_per_s", 1e-9 * static_cast<double>(weight_bytes) / bound},
                  {"bound_ms", 1e3 * bound},
                  {"token_ms", 1e3 * token},
                  {"ratio", bound / token},
+                 {"system_requests", requests},
                  {"prompt_tokens_per_s", static_cast<double>(work.prompt) / median(prompts)}});
 }
 
@@ -116,6 +133,13 @@ int main(int argc, char** argv) {
   add_work_options(app, work);
   app.add_option("--prompt", work.prompt)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--tokens", work.tokens)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--temperature", work.temperature, "0: the likeliest token, which costs next to nothing")
+      ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--weights",
+         [&](const std::string& word) { work.weights = tapeformer::value_of<tapeformer::WeightFormat>(word); })
+      ->check(CLI::IsMember(tapeformer::words_of<tapeformer::WeightFormat>()))
+      ->default_str("f32");
   CLI11_PARSE(app, argc, argv);
   try {
     std::cout << measure(work) << '\n';

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "generate/attention_map.h"
+#include "generate/alignment/attention_map.h"
 #include "tasks/analysis/head_study.h"
 #include "tasks/analysis/logit_lens.h"
 #include "tasks/text/loss_parts.h"

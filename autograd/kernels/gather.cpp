@@ -43,6 +43,13 @@ void gather_forward(float* y, const Bf16* table, const std::int32_t* ids, std::i
   });
 }
 
+void gather_forward(float* y, const Q8Rows& table, const std::int32_t* ids, std::int64_t n, std::int64_t dim) {
+  const Span span(SpanKind::kernel, "gather_forward", {.bytes = 5.0 * n * dim});
+  parallel_for(0, n, rows_per_chunk(dim), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) dequantize_q8(y + i * dim, table.from(ids[i] * dim), dim);
+  });
+}
+
 // Each chunk owns a band of columns of the whole table and goes through all ids in order: nothing has to be sorted, no
 // two threads write one element, and the shares are equal however often an id occurs.
 template <class T>

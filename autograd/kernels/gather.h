@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "autograd/kernels/gemm/bf16/bf16.h"
+#include "autograd/kernels/gemm/q8/q8.h"
 
 namespace tapeformer::kernels {
 
@@ -11,6 +11,7 @@ namespace tapeformer::kernels {
 template <class T>
 void gather_forward(T* y, const T* table, const std::int32_t* ids, std::int64_t n, std::int64_t dim);
 void gather_forward(float* y, const Bf16* table, const std::int32_t* ids, std::int64_t n, std::int64_t dim);
+void gather_forward(float* y, const Q8Rows& table, const std::int32_t* ids, std::int64_t n, std::int64_t dim);
 
 // dtable (rows, dim) = beta·dtable + Σ over i with ids[i] = row of dy_i, in the order of i for each row. There
 // are no atomics: the bits are the same for any number of threads.

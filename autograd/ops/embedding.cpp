@@ -26,6 +26,11 @@ struct Embedding {
       kernels::gather_forward(y.data<float>(), table.data<kernels::Bf16>(), id, n, dim);
       return y;
     }
+    if (table.dtype() == DType::q8_0) {
+      const Tensor y = Tensor::empty(sizes, DType::f32);
+      kernels::gather_forward(y.data<float>(), table.q8_rows(), id, n, dim);
+      return y;
+    }
     const Tensor y = Tensor::empty(sizes, table.dtype()), source = table.contiguous();
     dispatch_floating(table.dtype(),
                       [&]<class T>(T) { kernels::gather_forward(y.data<T>(), source.data<T>(), id, n, dim); });

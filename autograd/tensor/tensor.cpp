@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "autograd/kernels/elementwise/bf16_numbers.h"
 #include "autograd/kernels/elementwise/elementwise.h"
 #include "autograd/tensor/allocator.h"
 #include "autograd/tensor/strided_copy.h"
@@ -14,6 +15,8 @@ Storage::~Storage() { detail::deallocate(data_, bytes_); }
 
 Tensor Tensor::empty(const Dims& sizes, DType dtype) {
   for (std::int64_t size : sizes) check(size >= 0, "empty: shape ", sizes, " has a negative size");
+  check(dtype != DType::q8_0 || (!sizes.empty() && sizes.back() % kernels::kQ8Block == 0), "empty: shape ", sizes,
+        " of q8_0: expected rows of blocks of ", kernels::kQ8Block);
   Tensor tensor;
   tensor.layout_ = Layout::contiguous(sizes);
   tensor.dtype_ = dtype;
@@ -54,6 +57,12 @@ template std::vector<std::int32_t> Tensor::to_vector() const;
 template std::vector<kernels::Bf16> Tensor::to_vector() const;
 template std::vector<std::uint8_t> Tensor::to_vector() const;
 
+kernels::Q8Rows Tensor::q8_rows() const {
+  std::int8_t* const values = data<std::int8_t>();
+  check(is_contiguous() && bytes() == storage_->bytes(), "q8_0: expected a whole tensor, got a part, ", sizes());
+  return {values, reinterpret_cast<kernels::F16*>(values + numel())};
+}
+
 double Tensor::item() const {
   check(numel() == 1, "item: the tensor ", sizes(), " has ", numel(), " elements, expected 1");
   return dispatch_all(dtype_, [&](auto zero) { return static_cast<double>(*data<decltype(zero)>()); });
@@ -85,14 +94,18 @@ Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return *this;
   const Tensor source = contiguous();
   Tensor converted = empty(sizes(), dtype);
-  if (dtype_ == DType::bf16) {
+  const auto is_coded = [](DType some) { return some == DType::bf16 || some == DType::q8_0; };
+  if (is_coded(dtype_)) {
     if (dtype != DType::f32) return to(DType::f32).to(dtype);
-    std::ranges::transform(source.span<kernels::Bf16>(), converted.data<float>(), kernels::widen);
+    if (dtype_ == DType::bf16) kernels::widen_all(converted.data<float>(), source.data<kernels::Bf16>(), numel());
+    if (dtype_ == DType::q8_0) kernels::dequantize_q8(converted.data<float>(), source.q8_rows(), numel());
     return converted;
   }
-  if (dtype == DType::bf16) {
+  if (is_coded(dtype)) {
     if (dtype_ != DType::f32) return to(DType::f32).to(dtype);
-    std::ranges::transform(source.span<float>(), converted.data<kernels::Bf16>(), kernels::round_to_bf16);
+    if (dtype == DType::bf16)
+      kernels::round_all_to_bf16(converted.data<kernels::Bf16>(), source.data<float>(), numel());
+    if (dtype == DType::q8_0) kernels::quantize_q8(converted.q8_rows(), source.data<float>(), numel());
     return converted;
   }
   dispatch_all(dtype_, [&](auto from) {

@@ -53,8 +53,9 @@ class StorageState {
 // can be written through data() and fill().
 class Tensor {
  public:
-  Tensor() = default;                                   // undefined: no storage
-  static Tensor empty(const Dims& sizes, DType dtype);  // uninitialised
+  Tensor() = default;  // undefined: no storage
+  // Uninitialised. Throws Error for q8_0 if a row has no whole blocks.
+  static Tensor empty(const Dims& sizes, DType dtype);
   static Tensor zeros(const Dims& sizes, DType dtype);
   static Tensor full(const Dims& sizes, DType dtype, double value);
   static Tensor scalar(double value, DType dtype) { return full({}, dtype, value); }
@@ -74,7 +75,7 @@ class Tensor {
   std::int64_t size(int axis) const { return layout_.sizes[layout_.axis(axis, "size")]; }
   int rank() const { return layout_.rank(); }
   std::int64_t numel() const { return layout_.numel(); }
-  std::int64_t bytes() const { return numel() * size_of(dtype_); }
+  std::int64_t bytes() const { return bytes_of(dtype_, numel()); }
   bool is_contiguous() const { return layout_.is_contiguous(); }
 
   // The first element of the view. Throws Error when T is not the dtype.
@@ -89,6 +90,8 @@ class Tensor {
     check_dtype(dtype_of<T>());
     return static_cast<T*>(storage_->data());
   }
+  // The elements of a tensor of q8_0. Throws Error for a part of one.
+  kernels::Q8Rows q8_rows() const;
   // The elements of a contiguous tensor.
   template <class T>
   std::span<T> span() const {
@@ -111,6 +114,7 @@ class Tensor {
   Tensor reshape(const Dims& sizes) const;
   Tensor contiguous() const;  // itself when contiguous, a copy otherwise
   Tensor clone() const;       // always a contiguous copy
+  // Converts the elements; from and to bf16 and q8_0 by way of f32.
   Tensor to(DType dtype) const;
 
   // Sets every element of a contiguous tensor; those of bf16 and u8 can only be set to 0.

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "nn/attention/attention.h"
-#include "nn/models/transformer_keys.h"
+#include "nn/models/shared/transformer_keys.h"
 #include "nn/module/layer_name.h"
 #include "tasks/plan/sizes.h"
 #include "train/distributed/optim_config.h"

@@ -52,13 +52,11 @@ Tensor heads_of(const Tensor& rows, std::int64_t heads) {
   return rows.reshape({rows.size(0), rows.size(1), heads, rows.size(2) / heads}).transpose(1, 2);
 }
 
-// Computes the attention of queries (B, T, h·d) to the keys and values of a cache → (B, T, h·d_v).
-Variable attend_to(const KeyValueCache& cache, const Variable& queries, std::int64_t heads,
+// Computes the attention of queries (B, T, h·d) to keys and values (B, g, S, d) → (B, T, h·d_v).
+Variable attend_to(const Tensor& keys, const Tensor& values, const Variable& queries, std::int64_t heads,
                    const AttentionOptions& options) {
-  const auto constant = [&](const Tensor& x) { return Variable::constant(*queries.tape(), x); };
-  const Variable y = scaled_dot_product_attention(constant(heads_of(queries.value(), heads)), constant(cache.keys()),
-                                                  constant(cache.values()), options);
-  return reshape(transpose(y, 1, 2), {queries.size(0), queries.size(1), -1});
+  const Tensor y = cached_attention(heads_of(queries.value(), heads), keys, values, options);
+  return Variable::constant(*queries.tape(), y.transpose(1, 2).reshape({queries.size(0), queries.size(1), -1}));
 }
 
 // Returns what each head adds to the output, (B, h, T, dim): its part of `rows` (B, T, h·d_v) times its columns of W_O.
@@ -78,50 +76,6 @@ void require_no_recording(const Tape& tape) {
 }
 
 }  // namespace
-
-// Allocates memory for `length` tokens with the batch, heads and widths of k and v, and keeps the cached tokens.
-void KeyValueCache::reserve(const Tensor& k, const Tensor& v, std::int64_t length) {
-  constexpr std::int64_t kLeastLength = 16;
-  const std::int64_t allocated = keys_.defined() ? keys_.size(2) : 0;
-  const bool same_rows = keys_.defined() && keys_.size(0) == k.size(0);
-  check(same_rows || length_ == 0, "key/value cache: holds a batch of ", keys_.defined() ? keys_.size(0) : 0, ", got ",
-        k.size(0));
-  if (same_rows && length <= allocated) return;
-  const std::int64_t grown_length = std::min(capacity_, std::max({length, 2 * allocated, kLeastLength}));
-  const auto grow = [&](Tensor& tensor, const Tensor& like) {
-    const Tensor grown = Tensor::empty({like.size(0), like.size(1), grown_length, like.size(3)}, like.dtype());
-    if (length_ > 0) grown.slice(2, 0, length_).copy_from(tensor.slice(2, 0, length_));
-    tensor = grown;
-  };
-  grow(keys_, k), grow(values_, v);
-}
-
-void KeyValueCache::append(const Tensor& k, const Tensor& v) {
-  const std::int64_t more = k.size(2);
-  check(length_ + more <= capacity_, "key/value cache: ", length_, " tokens and ", more,
-        " more exceed its capacity of ", capacity_);
-  reserve(k, v, length_ + more);
-  keys_.slice(2, length_, length_ + more).copy_from(k);
-  values_.slice(2, length_, length_ + more).copy_from(v);
-  length_ += more;
-}
-
-void KeyValueCache::select(std::span<const std::int64_t> rows) {
-  if (length_ == 0) return;
-  keys_ = select_rows(keys_, rows);
-  values_ = select_rows(values_, rows);
-}
-
-void LinearAttentionCache::select(std::span<const std::int64_t> rows) {
-  if (length_ > 0) sums_ = select_rows(sums_, rows);
-}
-
-Tensor LinearAttentionCache::extend(const Dims& sizes, DType dtype, std::int64_t tokens) {
-  if (length_ == 0) sums_ = Tensor::zeros(sizes, dtype);
-  check(sums_.sizes() == sizes, "cache of linear attention: holds sums ", sums_.sizes(), ", expected ", sizes);
-  length_ += tokens;
-  return sums_;
-}
 
 AttentionHeads::AttentionHeads(const BlockConfig& config)
     : HeadLayout(head_layout(config)),
@@ -223,9 +177,13 @@ Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache
     return out.forward(y);
   }
   require_no_recording(tape);
-  const Variable k = keys_of();
-  cache->append(heads_of(k.value(), heads_.keys), heads_of(rows.slice(2, values, rows.size(2)), heads_.keys));
-  return out.forward(attend_to(*cache, queries(), heads_.queries, options));
+  const Tensor k = heads_of(keys_of().value(), heads_.keys);
+  const Tensor v = heads_of(rows.slice(2, values, rows.size(2)), heads_.keys);
+  cache->append(k, v);
+  // A whole prompt attends to its own keys and values, before they were rounded.
+  const bool first_tokens = cache->length() == k.size(2) && k.size(2) > 1;
+  return out.forward(attend_to(first_tokens ? k : cache->keys(), first_tokens ? v : cache->values(), queries(),
+                               heads_.queries, options));
 }
 
 CrossAttention::CrossAttention(const BlockConfig& config)
@@ -276,7 +234,7 @@ Variable CrossAttention::run(Variable x, const EncoderOutput& encoded, KeyValueC
       cache->append(keys_of(rows), heads_of(rows.slice(2, values, rows.size(2)), heads_.keys));
     }
     keys = cache->keys();
-    y = attend_to(*cache, queries, heads_.queries, options);
+    y = attend_to(keys, cache->values(), queries, heads_.queries, options);
   } else {
     const Variable packed = keys_and_values(encoded.hidden);
     keys = keys_of(packed.value());
@@ -285,7 +243,8 @@ Variable CrossAttention::run(Variable x, const EncoderOutput& encoded, KeyValueC
   const Variable read = reshape(y, {sizes[0], sizes[1], -1});  // (R, T, h·d_v)
   if (const TensorObserver* const observer = tape.options().observer) {
     (*observer)(kCrossAttentionWeights, [&] {
-      const Tensor weights = attention_weights(heads_of(queries.value(), heads_.queries), keys, options);
+      const Tensor weights =
+          attention_weights(heads_of(queries.value(), heads_.queries), keys.to(queries.dtype()), options);
       const std::int64_t rows = sizes[0] / batch, source_length = keys.size(2);
       return weights.reshape({batch, heads_.queries, rows, sizes[1], source_length})
           .transpose(1, 2)

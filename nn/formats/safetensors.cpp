@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "core/json.h"
+#include "core/parallel.h"
 
 namespace tapeformer {
 namespace {
@@ -31,8 +32,10 @@ const char* format_name(DType dtype) {
       return "BF16";
     case DType::u8:
       return "U8";
+    case DType::q8_0:
+      break;
   }
-  fail("safetensors: not a dtype: ", static_cast<int>(dtype));
+  fail("safetensors: no name for the dtype ", dtype);
 }
 
 char* raw_bytes(const Tensor& tensor) {
@@ -209,6 +212,21 @@ void read_converted(const InputFile& file, std::int64_t offset, std::span<T> to,
   }
 }
 
+// Reads numbers of f32 or bf16, and writes them as q8_0, some rows of blocks at a time.
+void read_quantized(const InputFile& file, std::int64_t offset, DType dtype, const Tensor& place) {
+  constexpr std::int64_t kPart = 1 << 20;
+  static_assert(kPart % kernels::kQ8Block == 0);
+  const Tensor part = Tensor::empty({std::min(kPart, place.numel())}, dtype);
+  for (std::int64_t begin = 0; begin < place.numel(); begin += kPart) {
+    const Tensor some = part.slice(0, 0, std::min(kPart, place.numel() - begin));
+    file.read_at(offset + begin * size_of(dtype), {raw_bytes(some), static_cast<std::size_t>(some.bytes())});
+    const Tensor values = some.to(DType::f32);
+    parallel_for(0, some.numel(), 1 << 14, [&](std::int64_t first, std::int64_t end) {
+      kernels::quantize_q8(place.q8_rows().from(begin + first), values.data<float>() + first, end - first);
+    });
+  }
+}
+
 }  // namespace
 
 void SafetensorsFile::read(const std::string& name, const Tensor& place) const {
@@ -217,10 +235,14 @@ void SafetensorsFile::read(const std::string& name, const Tensor& place) const {
   const Entry& entry = found->second;
   const bool rounds = place.dtype() == DType::bf16 && entry.dtype() == DType::f32 && !entry.half_;
   const bool widens = place.dtype() == DType::f32 && entry.dtype() == DType::bf16;
-  check(entry.sizes() == place.sizes() && (entry.dtype() == place.dtype() || rounds || widens), file_.path().string(),
-        ": tensor ", name, ": expected ", place.sizes(), " ", place.dtype(), ", got ", entry.sizes(), " ",
-        entry.dtype());
-  if (rounds) {
+  const bool quantizes =
+      place.dtype() == DType::q8_0 && !entry.half_ && (entry.dtype() == DType::f32 || entry.dtype() == DType::bf16);
+  check(entry.sizes() == place.sizes() && (entry.dtype() == place.dtype() || rounds || widens || quantizes),
+        file_.path().string(), ": tensor ", name, ": expected ", place.sizes(), " ", place.dtype(), ", got ",
+        entry.sizes(), " ", entry.dtype());
+  if (quantizes) {
+    read_quantized(file_, entry.offset_, entry.dtype(), place);
+  } else if (rounds) {
     read_converted<float>(file_, entry.offset_, place.span<kernels::Bf16>(), kernels::round_to_bf16);
   } else if (widens) {
     read_converted<kernels::Bf16>(file_, entry.offset_, place.span<float>(), kernels::widen);

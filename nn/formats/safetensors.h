@@ -52,8 +52,8 @@ class SafetensorsFile {
   // The tensors that were left out, each with its dtype: "I64".
   const std::map<std::string, std::string>& skipped() const { return skipped_; }
   // Copies the values of a tensor to `place`, which must be contiguous and have the entry's sizes and dtype; f32 is
-  // rounded if `place` is bf16, bf16 is widened if it is f32, and F16 is always read as f32. Throws Error if there is
-  // no such tensor, if `place` does not fit, or if reading fails.
+  // rounded if `place` is bf16, bf16 is widened if it is f32, both are rounded if `place` is q8_0, and F16 is always
+  // read as f32. Throws Error if there is no such tensor, if `place` does not fit, or if reading fails.
   void read(const std::string& name, const Tensor& place) const;
   // Copies the elements from `begin` on until `place` is full. The tensor must have the dtype of `place`, and not F16.
   void read(const std::string& name, std::int64_t begin, const Tensor& place) const;

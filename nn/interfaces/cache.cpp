@@ -20,7 +20,7 @@ Tensor select_rows(const Tensor& x, std::span<const std::int64_t> rows) {
   Dims sizes = x.sizes();
   sizes[0] = std::ssize(rows);
   const Tensor from = x.contiguous(), to = Tensor::empty(sizes, x.dtype());
-  dispatch_all(x.dtype(), [&]<class T>(T) {
+  dispatch_stored(x.dtype(), [&]<class T>(T) {
     parallel_for(0, std::ssize(rows), 1 + kElements / (width + 1), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         std::copy_n(from.data<T>() + rows[i] * width, width, to.data<T>() + i * width);

@@ -25,7 +25,7 @@ Variable Linear::forward(const Variable& x) const {
 void Linear::add_adapter(const LoraOptions& options, const std::vector<std::size_t>& matrices) {
   const std::int64_t in = weight.size(1), rank = options.rank;
   const std::vector<std::int64_t> heights = role_.heights.empty() ? std::vector{weight.size(0)} : role_.heights;
-  const DType dtype = weight.dtype() == DType::bf16 ? DType::f32 : weight.dtype();
+  const DType dtype = is_floating(weight.dtype()) ? weight.dtype() : DType::f32;
   std::vector<std::int64_t> ranks, rows;
   std::int64_t row = 0, total = 0;
   for (std::size_t i = 0; i < heights.size(); ++i) {

@@ -1,8 +1,8 @@
 #include "nn/models/bilm.h"
 
 #include "autograd/ops/views.h"
-#include "nn/models/recurrent_keys.h"
-#include "nn/models/transformer_keys.h"
+#include "nn/models/shared/recurrent_keys.h"
+#include "nn/models/shared/transformer_keys.h"
 
 namespace tapeformer {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "nn/layers/convolution.h"
 #include "nn/layers/positions.h"
-#include "nn/models/caption_model.h"
 #include "nn/models/registry.h"
+#include "nn/models/shared/caption_model.h"
 #include "nn/recurrent/recurrent_decoder.h"
 
 namespace tapeformer {

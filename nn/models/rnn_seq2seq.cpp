@@ -4,7 +4,7 @@
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
-#include "nn/models/recurrent_keys.h"
+#include "nn/models/shared/recurrent_keys.h"
 
 namespace tapeformer {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "nn/models/pair_embeddings.h"
 #include "nn/models/registry.h"
+#include "nn/models/shared/pair_embeddings.h"
 #include "nn/recurrent/recurrent_decoder.h"
 #include "nn/recurrent/recurrent_encoder.h"
 

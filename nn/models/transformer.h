@@ -4,8 +4,8 @@
 
 #include "nn/blocks/block.h"
 #include "nn/layers/positions.h"
-#include "nn/models/pair_embeddings.h"
 #include "nn/models/registry.h"
+#include "nn/models/shared/pair_embeddings.h"
 
 namespace tapeformer {
 

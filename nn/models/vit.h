@@ -4,8 +4,8 @@
 
 #include "nn/blocks/block.h"
 #include "nn/layers/positions.h"
-#include "nn/models/caption_model.h"
 #include "nn/models/registry.h"
+#include "nn/models/shared/caption_model.h"
 
 namespace tapeformer {
 

@@ -10,7 +10,7 @@ namespace tapeformer {
 namespace {
 
 thread_local int shapes_only = 0;
-thread_local bool bf16_weights = false;
+thread_local WeightFormat weight_format = WeightFormat::f32;
 
 // Throws Error unless the state has exactly these tensors, with their sizes and dtypes. `Value` is a Tensor or a
 // SafetensorsFile::Entry.
@@ -20,7 +20,8 @@ void check_tensors(const NamedTensors& tensors, const std::map<std::string, Valu
     const auto found = state.find(name);
     check(found != state.end(), "load_state_dict: the parameter ", name, " is missing");
     const Value& got = found->second;
-    const bool rounds = expected.dtype() == DType::bf16 && got.dtype() == DType::f32;
+    const bool rounds = (expected.dtype() == DType::bf16 && got.dtype() == DType::f32) ||
+                        (expected.dtype() == DType::q8_0 && (got.dtype() == DType::f32 || got.dtype() == DType::bf16));
     check(expected.sizes() == got.sizes() && (expected.dtype() == got.dtype() || rounds), "load_state_dict: ", name,
           ": the model has ", expected.sizes(), " ", expected.dtype(), ", got ", got.sizes(), " ", got.dtype());
   }
@@ -36,14 +37,16 @@ ShapesOnly::ShapesOnly() { ++shapes_only; }
 ShapesOnly::~ShapesOnly() { --shapes_only; }
 bool ShapesOnly::active() { return shapes_only > 0; }
 
-Bf16Weights::Bf16Weights(bool on) : previous_(std::exchange(bf16_weights, on)) {}
-Bf16Weights::~Bf16Weights() { bf16_weights = previous_; }
+WeightFormatScope::WeightFormatScope(WeightFormat format) : previous_(std::exchange(weight_format, format)) {}
+WeightFormatScope::~WeightFormatScope() { weight_format = previous_; }
 
 Variable Module::register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init,
                                  const ParameterRole& role) {
-  if (!bf16_weights || dtype != DType::f32 || ShapesOnly::active())
+  if (weight_format == WeightFormat::f32 || dtype != DType::f32 || ShapesOnly::active())
     return register_parameter(std::move(name), sizes, dtype, init, role);
-  entries_.push_back({std::move(name), Variable::parameter(Tensor::empty(sizes, DType::bf16)), init, role, nullptr});
+  const bool has_blocks = weight_format == WeightFormat::q8_0 && sizes.back() % kernels::kQ8Block == 0;
+  const Tensor value = Tensor::empty(sizes, has_blocks ? DType::q8_0 : DType::bf16);
+  entries_.push_back({std::move(name), Variable::parameter(value), init, role, nullptr});
   return entries_.back().parameter;
 }
 
@@ -194,8 +197,15 @@ void Module::load_state_dict(const std::map<std::string, Tensor>& state) const {
 
 void Module::load_state_dict(const SafetensorsFile& file) const { load_tensors(named_tensors(), file); }
 
-void Module::load_tensors(const NamedTensors& tensors, const SafetensorsFile& file) {
-  check_tensors(tensors, file.entries());
+void Module::load_tensors(const NamedTensors& tensors, const SafetensorsFile& file, std::string_view unread) {
+  auto entries = file.entries();
+  if (!unread.empty()) {
+    std::erase_if(entries, [&](const auto& entry) {
+      const auto is_it = [&](const auto& tensor) { return tensor.first == entry.first; };
+      return entry.first.starts_with(unread) && std::ranges::none_of(tensors, is_it);
+    });
+  }
+  check_tensors(tensors, entries);
   for (const auto& [name, tensor] : tensors) file.read(name, tensor);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autograd/tape/variable.h"
+#include "core/keys.h"
 #include "nn/formats/safetensors.h"
 #include "nn/module/init.h"
 #include "nn/module/module_hooks.h"
@@ -34,17 +35,21 @@ class ShapesOnly {
   static bool active();
 };
 
-// While an object of this class lives, the modules made by its thread have matrices in bf16, which need half of the
-// memory. Such models are for inference only.
-class Bf16Weights {
+// How a model that is only read holds its matrices: 32, 16 or 8.5 bits a number. Of q8_0 (kernels::Q8Rows), a matrix
+// whose rows are no whole blocks is held in bf16.
+enum class WeightFormat { f32, bf16, q8_0 };
+
+// While an object of this class lives, the modules made by its thread have matrices of f32 in this format. Such models
+// are for inference only, unless it is f32.
+class WeightFormatScope {
  public:
-  explicit Bf16Weights(bool on = true);
-  ~Bf16Weights();
-  Bf16Weights(const Bf16Weights&) = delete;
-  Bf16Weights& operator=(const Bf16Weights&) = delete;
+  explicit WeightFormatScope(WeightFormat format);
+  ~WeightFormatScope();
+  WeightFormatScope(const WeightFormatScope&) = delete;
+  WeightFormatScope& operator=(const WeightFormatScope&) = delete;
 
  private:
-  bool previous_;
+  WeightFormat previous_;
 };
 
 struct NamedModule {
@@ -91,10 +96,11 @@ class Module {
   // Copies values into the parameters and buffers. Throws Error, without any change, if a name is missing or unknown,
   // or if a shape or dtype differs.
   void load_state_dict(const std::map<std::string, Tensor>& state) const;
-  // Reads each tensor from a file directly into its parameter or buffer; f32 is rounded if the parameter is bf16.
+  // Reads each tensor from a file directly into its parameter or buffer; f32 is rounded to the parameter's format.
   void load_state_dict(const SafetensorsFile& file) const;
-  // The same for a file that has only these tensors of the module.
-  static void load_tensors(const NamedTensors& tensors, const SafetensorsFile& file);
+  // The same for a file that has only these tensors of the module, and perhaps others whose names begin with `unread`
+  // (empty: no others).
+  static void load_tensors(const NamedTensors& tensors, const SafetensorsFile& file, std::string_view unread = {});
 
   // Calls the hook with the output of every forward pass from now on. The Variable that the hook returns replaces the
   // output and must have the same sizes, dtype and tape; an undefined Variable keeps the output. The output of a
@@ -162,3 +168,9 @@ class Module {
 };
 
 }  // namespace tapeformer
+
+template <>
+struct tapeformer::Words<tapeformer::WeightFormat> {
+  using enum WeightFormat;
+  static constexpr std::pair<WeightFormat, std::string_view> list[] = {{f32, "f32"}, {bf16, "bf16"}, {q8_0, "q8_0"}};
+};

@@ -8,7 +8,7 @@
 
 #include "autograd/tape/tape.h"
 #include "core/random.h"
-#include "generate/teacher_forcing.h"
+#include "generate/alignment/teacher_forcing.h"
 #include "nn/attention/attention.h"
 
 namespace tapeformer {

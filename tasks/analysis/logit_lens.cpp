@@ -2,7 +2,7 @@
 
 #include "autograd/tape/tape.h"
 #include "core/error.h"
-#include "generate/teacher_forcing.h"
+#include "generate/alignment/teacher_forcing.h"
 #include "nn/blocks/block.h"
 #include "tasks/text/text_evaluation.h"
 

@@ -23,7 +23,7 @@ template <>
 TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) {
   return with_checkpoint(source, [&](const UsableCheckpoint& found) {
     TrainedEmbedder embedder{load_shared(found, options), {}, {}, {}};
-    const Bf16Weights weights = weights_of(options, embedder);
+    const WeightFormatScope weights(embedder.weights);
     const ResolvedConfig& config = embedder.config;
     require_no_labels(source, config, "a model before fine-tuning");
     const ModelFamily& family = config.family();
@@ -41,7 +41,7 @@ TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) 
       vocabulary = model_vocabulary(config, *embedder.tokenizer);
     }
     embedder.model = make_model_with_heads(config, vocabulary);
-    load_weights(embedder.run, found.folder, *embedder.model);
+    load_weights(embedder.run, found.folder, *embedder.model, other_tensors(config));
     static_cast<RowFrame&>(embedder) = row_frame(*embedder.model, *embedder.tokenizer);
     if (end) embedder.suffix = {*end};
     return embedder;

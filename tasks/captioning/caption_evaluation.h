@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/scores/bleu.h"
-#include "generate/aligner.h"
+#include "generate/alignment/aligner.h"
 #include "generate/target_writer.h"
 #include "nn/interfaces/encoder_decoder.h"
 #include "tasks/captioning/caption_data.h"

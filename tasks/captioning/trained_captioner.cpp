@@ -9,7 +9,7 @@ TrainedCaptioner load_run(const ModelSource& source, const LoadOptions& options)
   require_task(source, "captioning");
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedCaptioner {
     TrainedModel trained = load_shared(found, options);
-    const Bf16Weights weights = weights_of(options, trained);
+    const WeightFormatScope weights(trained.weights);
     const std::filesystem::path file = trained.run.tokenizer();
     CaptionTokenizer tokenizer = caption_tokenizer(Tokenizer::load(file), file.string());
     auto model = make_image_decoder(trained.config, model_vocabulary(trained.config, *tokenizer.tokenizer));

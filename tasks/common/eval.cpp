@@ -14,6 +14,7 @@ nlohmann::ordered_json with_run_keys(nlohmann::ordered_json json, const TrainedM
   json["checkpoint"] = run.checkpoint;
   if (!run.without_heads.empty()) json["without_heads"] = run.without_heads;
   json["matmul"] = word_of(kernels::MatmulPrecisionScope::current());
+  if (run.weights != WeightFormat::f32) json["weights"] = word_of(run.weights);
   return json;
 }
 
@@ -52,9 +53,13 @@ nlohmann::ordered_json loss_json(const Evaluation& result, const TextFacts& fact
   return json;
 }
 
-EncodedText read_text(const std::string& input, const ResolvedConfig& config, const Tokenizer& tokenizer,
+EncodedText read_text(const std::string& input, const TrainedModel& run, const Tokenizer& tokenizer,
                       const std::function<void(const std::string&)>& warn) {
-  EncodedText text = encode_inputs(std::span(&input, 1), text_options(config), tokenizer);
+  EncodedText text = encode_inputs(std::span(&input, 1), text_options(run.config), tokenizer);
+  if (run.config.family().is_causal()) {
+    const std::vector<std::int32_t> prefix = text_prefix(run, tokenizer);
+    text.ids.insert(text.ids.begin(), prefix.begin(), prefix.end());
+  }
   for (const std::string& note : text.notes.lines()) warn(note);
   return text;
 }

@@ -18,6 +18,7 @@ struct EvalRequest {
   // Input files, as the task reads them.
   std::string text = {}, source = {}, target = {}, labels = {}, images = {}, conversations = {}, pairs = {};
   std::optional<MatmulSetting> matmul = std::nullopt;
+  std::optional<WeightFormat> weights = std::nullopt;
   std::int64_t stride = 0, context = 0, batch = 16;  // 0: the task's default
   bool no_pseudo = false;
   std::vector<std::string> without_heads = {};     // the names of heads that are removed (HeadPlace)
@@ -36,13 +37,15 @@ struct EvalReport {
 // Calls load_run() for a request.
 template <class Trained>
 Trained open_run(const EvalRequest& request) {
-  Trained trained = load_run<Trained>(request.run, {.matmul = request.matmul, .without_heads = request.without_heads});
+  Trained trained = load_run<Trained>(
+      request.run, {.matmul = request.matmul, .weights = request.weights, .without_heads = request.without_heads});
   request.on_loaded(trained);
   return trained;
 }
 
-// Encodes the text of a file, folder or glob, read as the run's training reads it. Calls `warn` with each TextNote.
-EncodedText read_text(const std::string& input, const ResolvedConfig& config, const Tokenizer& tokenizer,
+// Encodes the text of a file, folder or glob, read as the run's training reads it. For a causal model, text_prefix()
+// comes first. Calls `warn` with each TextNote.
+EncodedText read_text(const std::string& input, const TrainedModel& run, const Tokenizer& tokenizer,
                       const std::function<void(const std::string&)>& warn);
 
 // Adds the last keys of a result: the checkpoint and the precision of products that it was computed with.

@@ -1,7 +1,9 @@
 #include "tasks/common/load_run.h"
 
+#include "core/memory.h"
 #include "core/text/joined.h"
 #include "nn/attention/head_places.h"
+#include "tasks/common/shared_tasks.h"
 #include "train/config/run_config.h"
 
 namespace tapeformer {
@@ -22,6 +24,10 @@ void require_untuned(bool fits, const ModelSource& source, const ResolvedConfig&
 
 }  // namespace
 
+std::string_view other_tensors(const ResolvedConfig& config) {
+  return config.task_row().several ? kClassifierTensors : std::string_view();
+}
+
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected) {
   require_untuned(!config.task_row().has_labels, source, config, expected);
 }
@@ -31,7 +37,7 @@ namespace {
 // Throws Error unless the run's model fits. `expected` says in words which models do.
 void require_model(const ModelSource& source, bool fits, std::string_view expected) {
   const ResolvedConfig config = config_of(source);
-  require_untuned(!config.task_row().has_labels && !config.task_row().tunes_vectors, source, config, expected);
+  require_untuned(trains_own_head(config), source, config, expected);
   check(fits, find_run(source.path).run.root.string(), ": the model is a ", config.model.type, ", expected ", expected,
         "; ", config.task_row().commands);
 }
@@ -41,6 +47,22 @@ void require_model(const ModelSource& source, bool fits, std::string_view expect
 void require_task(const ModelSource& source, std::string_view task) {
   require_model(source, config_of(source).family().task == task, find_task_row(task).model);
 }
+
+std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& tokenizer) {
+  const bool is_imported = run.checkpoint == checkpoint_name(0);
+  if (!is_imported && run.config.train.init_from.empty()) return {};
+  return tokenizer.frame().before;
+}
+
+namespace {
+
+// The precision of products where none is asked for.
+MatmulSetting matmul_for(std::optional<WeightFormat> weights, MatmulSetting of_run) {
+  if (weights == WeightFormat::bf16) return MatmulSetting::medium;
+  return weights == WeightFormat::q8_0 ? MatmulSetting::automatic : of_run;
+}
+
+}  // namespace
 
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options) {
   TrainedModel trained{.run = found.run,
@@ -52,23 +74,43 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
   if (!trained.without_heads.empty()) {
     trained.checkpoint_text += ", without the heads " + joined(trained.without_heads, ", ");
   }
-  MatmulSetting matmul = options.matmul.value_or(trained.config.train.matmul);
+  MatmulSetting matmul = options.matmul.value_or(matmul_for(options.weights, trained.config.train.matmul));
   if (matmul == MatmulSetting::automatic) matmul = fastest_matmul();
   trained.matmul = matmul_precision(matmul);
+  const bool is_medium = trained.matmul == kernels::MatmulPrecision::medium;
+  if (options.weights == WeightFormat::bf16 && !is_medium) {
+    fail_usage("--weights bf16: products of such weights are in bf16: expected --matmul medium, got ",
+               word_of(trained.matmul));
+  }
+  if (options.weights.value_or(WeightFormat::f32) != WeightFormat::f32 && !options.without_heads.empty()) {
+    fail_usage("--weights ", word_of(*options.weights), ": heads can be removed from weights of f32 only");
+  }
+  trained.weights =
+      options.weights.value_or(options.bf16_weights && is_medium ? WeightFormat::bf16 : WeightFormat::f32);
   if (std::string warning = matmul_warning(trained.matmul); !warning.empty()) trained.warnings.push_back(warning);
   return trained;
 }
 
+void require_memory(const TrainedModel& trained, const Module& model) {
+  constexpr DType kMatrices[] = {DType::f32, DType::bf16, DType::q8_0};  // in the order of WeightFormat
+  std::int64_t bytes = 0;
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    const bool is_matrix = parameter.role.kind != ParameterKind::vector;
+    bytes += bytes_of(is_matrix ? kMatrices[static_cast<int>(trained.weights)] : DType::f32,
+                      parameter.variable.value().numel());
+  }
+  const auto gib = [](std::int64_t count) { return static_cast<double>(count) / (1 << 30); };
+  const std::int64_t memory = machine_memory_bytes();
+  check(bytes < memory, trained.run.root.string(), ": the model needs ", gib(bytes), " GiB of memory with weights of ",
+        word_of(trained.weights), ", the machine has ", gib(memory));
+}
+
 void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
                 const Module& model) {
-  load_weights(trained.run, found.folder, model);
+  load_weights(trained.run, found.folder, model, other_tensors(trained.config));
   std::vector<HeadPlace> places;
   for (const std::string& name : options.without_heads) places.push_back(find_head(model, name));
   remove_heads(model, places);
-}
-
-Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained) {
-  return Bf16Weights(options.bf16_weights && trained.matmul == kernels::MatmulPrecision::medium);
 }
 
 const TaskRow& task_of_run(const ModelSource& source) { return config_of(source).task_row(); }
@@ -78,6 +120,7 @@ const ModelFamily& family_of_run(const ModelSource& source) { return config_of(s
 TrainedObjective load_trained_objective(const ModelSource& source, const LoadOptions& options) {
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedObjective {
     TrainedModel trained = load_shared(found, options);
+    const WeightFormatScope weights(trained.weights);
     auto objective = make_objective(trained.config, &trained.run);
     load_model(trained, found, options, objective->model());
     return {std::move(trained), std::move(objective)};

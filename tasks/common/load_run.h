@@ -25,15 +25,18 @@ struct TrainedModel {
   std::string checkpoint;                                               // its folder's name: "step-000500", "average"
   std::string checkpoint_text;                                          // the same for people: "step 500 (best)"
   kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;  // of the model's matrix products
+  WeightFormat weights = WeightFormat::f32;                             // in which it holds its matrices
   std::vector<std::string> without_heads = {};                          // the names of its heads that are removed
   std::vector<std::string> warnings;
 };
 
 struct LoadOptions {
   std::optional<MatmulSetting> matmul = std::nullopt;  // the precision of products; nullopt: the run's own
-  // If the precision rounds matrices to bf16 in every product anyway, rounds them once when they are loaded and keeps
-  // only the rounded values, which halves the memory of generation. Embeddings are rounded too, so losses differ a
-  // little from those of training.
+  // The format in which matrices and embeddings are held, to which they are rounded once when they are loaded; losses
+  // then differ a little from those of training. bf16 needs the precision medium, which rounds matrices to bf16 in
+  // every product anyway. Without `matmul` the precision is medium for bf16, and for q8_0 the fastest one.
+  std::optional<WeightFormat> weights = std::nullopt;
+  // If `weights` is not given: bf16 under the precision medium, which halves the memory of generation; else f32.
   bool bf16_weights = false;
   std::vector<std::string> without_heads = {};  // the names of heads that are removed (remove_heads())
 };
@@ -46,6 +49,11 @@ struct TrainedOnText : TrainedModel {
 };
 using TrainedLanguageModel = TrainedOnText<CausalModel>;
 using TrainedTextModel = TrainedOnText<Model>;  // of any task that reads plain text
+
+// Returns the tokens before a text as a causal model has learned them: what its tokenizer says (Tokenizer::frame()) for
+// a published model, and for runs that began with its weights. None for a run that began with random values: whatever
+// its tokenizer says, its training has read texts without them.
+std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& tokenizer);
 
 // Loads the model of the checkpoint that find_checkpoint() chooses; `warnings` names the damaged ones that it skips.
 // Only the memory of the model itself is needed: the file's values are read straight into it. Safe beside a training
@@ -71,14 +79,19 @@ TrainedObjective load_trained_objective(const ModelSource& source, const LoadOpt
 
 // The functions below help to implement load_run() for other types.
 
-// Fills the fields of TrainedModel, before its model is loaded.
+// Fills the fields of TrainedModel, before its model is loaded. Throws UsageError for a format of weights that needs
+// another precision of products than the options ask for.
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options);
-// While the result lives, models are made with weights in the format that the options ask for.
-Bf16Weights weights_of(const LoadOptions& options, const TrainedModel& trained);
 // Reads the checkpoint's weights into the model, and removes the heads that the options name. Throws UsageError for a
 // head that the model does not have.
 void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
                 const Module& model);
+// Returns how the names of a checkpoint's tensors begin that are not of the family's model with its heads: those of the
+// classifiers of several tasks; empty if there are none.
+std::string_view other_tensors(const ResolvedConfig& config);
+// Throws Error if the machine's memory is too small for the weights of a model, which may be made under ShapesOnly, in
+// the format of `trained`.
+void require_memory(const TrainedModel& trained, const Module& model);
 // Throws Error for a model that was fine-tuned on labels. `expected` says in words which models are allowed.
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected);
 // Throws Error unless the run's model is for the task.
@@ -90,9 +103,14 @@ TrainedOnText<M> load_text_model(const ModelSource& source, const LoadOptions& o
                                  std::unique_ptr<M> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedOnText<M> {
     TrainedModel trained = load_shared(found, options);
-    const Bf16Weights weights = weights_of(options, trained);
+    const WeightFormatScope weights(trained.weights);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
-    auto model = make(trained.config, model_vocabulary(trained.config, *tokenizer));
+    const ModelVocabulary vocabulary = model_vocabulary(trained.config, *tokenizer);
+    {
+      const ShapesOnly no_memory;
+      require_memory(trained, *make(trained.config, vocabulary));
+    }
+    auto model = make(trained.config, vocabulary);
     load_model(trained, found, options, *model);
     return {std::move(trained), std::move(tokenizer), std::move(model)};
   });

@@ -6,7 +6,7 @@
 #include "core/json.h"
 #include "core/memory.h"
 #include "nn/attention/attention.h"
-#include "nn/models/transformer_keys.h"
+#include "nn/models/shared/transformer_keys.h"
 #include "tasks/common/models.h"
 #include "tokenizer/special_tokens.h"
 #include "train/config/key_text.h"
@@ -75,6 +75,28 @@ std::unique_ptr<Tokenizer> with_vocab(std::unique_ptr<Tokenizer> tokenizer, std:
     file["added_tokens"].push_back({{"id", id}, {"content", str_cat("<|unused_", id, "|>")}, {"special", true}});
   }
   return Tokenizer::from_json(dump_json(file), origin);
+}
+
+void leave_out_zero_biases(PublishedModel& model) {
+  const auto is_bias = [](const std::string& name) { return name.ends_with(".bias"); };
+  bool has_biases = false;
+  for (const auto& tensor : model.tensors->tensors()) {
+    if (!is_bias(tensor.first)) continue;
+    const Tensor values = model.tensors->read(tensor.first);
+    if (std::ranges::any_of(values.span<float>(), [](float value) { return value != 0; })) return;
+    has_biases = true;
+  }
+  if (!has_biases) return;
+  model.options["bias"] = "false";
+  model.warnings.emplace_back("all biases are zeros: the run's model has none");
+  model.map = [is_bias, whole = model.map](const TransformerShape& shape) {
+    TensorMap map = whole(shape);
+    for (const TensorMapping& row : map.rows) {
+      if (is_bias(row.parameter)) map.spare.push_back(row.parts.front().name);
+    }
+    std::erase_if(map.rows, [&](const TensorMapping& row) { return is_bias(row.parameter); });
+    return map;
+  };
 }
 
 RunFolder import_model(const PublishedModel& published, const std::filesystem::path& out) {

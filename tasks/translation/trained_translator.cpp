@@ -9,7 +9,7 @@ TrainedTranslator load_run(const ModelSource& source, const LoadOptions& options
   require_task(source, "translation");
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedTranslator {
     TrainedModel trained = load_shared(found, options);
-    const Bf16Weights weights = weights_of(options, trained);
+    const WeightFormatScope weights(trained.weights);
     PairTokenizers both = load_pair_tokenizers(trained.run, trained.config);
     auto model = make_encoder_decoder(trained.config, model_vocabulary(trained.config, *both.source, *both.target));
     load_model(trained, found, options, *model);

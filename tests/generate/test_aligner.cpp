@@ -1,5 +1,5 @@
 // The weights that translations are aligned by.
-#include "generate/aligner.h"
+#include "generate/alignment/aligner.h"
 
 #include <numeric>
 

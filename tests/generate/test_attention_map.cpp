@@ -1,7 +1,7 @@
 // What every head of a model looks at.
-#include "generate/attention_map.h"
+#include "generate/alignment/attention_map.h"
 
-#include "generate/aligner.h"
+#include "generate/alignment/aligner.h"
 #include "nn/models/bert.h"
 #include "nn/models/gpt.h"
 #include "nn/models/rnn.h"

@@ -3,7 +3,7 @@
 
 #include "nn/models/bert.h"
 #include "nn/models/bilm.h"
-#include "nn/models/recurrent_keys.h"
+#include "nn/models/shared/recurrent_keys.h"
 #include "nn/models/word2vec.h"
 #include "tasks/bidirectional_language_model/bidirectional_language_model.h"
 #include "tasks/glove/glove_model.h"

@@ -85,7 +85,11 @@ HWY_INLINE void dot_products(T* c, std::int64_t ldc, const In* a, std::int64_t l
   for (V& sum : sums) sum = hn::Zero(d);
   const auto add = [&](std::int64_t l, auto load_at) SIMD_LAMBDA {
     V right[N];
-    for (int j = 0; j < N; ++j) right[j] = load_at(b + j * ldb + l);
+    for (int j = 0; j < N; ++j) {
+      // Of the rows after these: rows are too short for the CPU to foresee them.
+      if constexpr (M == 1 && N > 1) __builtin_prefetch(b + (j + N) * ldb + l);
+      right[j] = load_at(b + j * ldb + l);
+    }
     for (int i = 0; i < M; ++i) {
       const V left = load_at(a + i * lda + l);
       for (int j = 0; j < N; ++j) sums[i * N + j] = hn::MulAdd(left, right[j], sums[i * N + j]);

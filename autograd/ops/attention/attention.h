@@ -24,6 +24,10 @@ struct AttentionOptions {
 Variable scaled_dot_product_attention(const Variable& q, const Variable& k, const Variable& v,
                                       const AttentionOptions& options);
 
+// The same for the keys and values of a cache, which are of q's dtype or, where q is f32, bf16. Nothing of it is
+// recorded (cached_attention.cpp).
+Tensor cached_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
+
 struct LinearAttentionOptions {
   // i32 (B, T): the first key that each query sees, where its document begins: the one of the query before, or the
   // query itself. Undefined: every query sees from key 0 on.

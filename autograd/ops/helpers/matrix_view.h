@@ -15,7 +15,7 @@ template <class T>
 kernels::MatrixView<T> matrix_view(const Tensor& x, bool transpose = false);
 
 // out = beta·out + a·b. out (m, n) is dense; a and b come from readable_by_blas() and are read transposed if asked for.
-// b may be bf16 where T is float.
+// b may be bf16 where T is float, or q8_0 if it is read transposed and beta is 0.
 template <class T>
 void multiply(T* out, T beta, const Tensor& a, bool a_transposed, const Tensor& b, bool b_transposed) {
   const std::int64_t m = a.size(a_transposed ? 1 : 0), k = a.size(a_transposed ? 0 : 1);
@@ -24,6 +24,10 @@ void multiply(T* out, T beta, const Tensor& a, bool a_transposed, const Tensor& 
   if constexpr (std::is_same_v<T, float>) {
     if (b.dtype() == DType::bf16) {
       return kernels::gemm(out, n, left, matrix_view<kernels::Bf16>(b, b_transposed), m, n, k, T{1}, beta);
+    }
+    if (b.dtype() == DType::q8_0) {
+      check(!left.transposed && b_transposed && beta == 0, "a product with q8_0: expected x Wᵀ");
+      return kernels::q8_gemm(out, n, left.data, left.ld, b.q8_rows(), m, n, k);
     }
   }
   kernels::gemm(out, n, left, matrix_view<T>(b, b_transposed), m, n, k, T{1}, beta);

@@ -6,6 +6,7 @@
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows/cross_entropy.h"
+#include "autograd/ops/helpers/matrix_view.h"
 #include "autograd/ops/helpers/op_helpers.h"
 #include "autograd/ops/losses/cross_entropy_checks.h"
 #include "autograd/ops/losses/losses.h"
@@ -45,9 +46,8 @@ struct LinearCrossEntropy {
 
   template <class T>
   void make_logits(T* z, std::int64_t begin, std::int64_t rows) const {
-    const std::int64_t dim = x.size(1), vocab = weight.size(0);
-    kernels::gemm(z, vocab, {x.data<T>() + begin * dim, dim}, {weight.data<T>(), dim, true}, rows, vocab, dim, T{1},
-                  T{0});
+    const std::int64_t vocab = weight.size(0);
+    multiply(z, T{0}, x.slice(0, begin, begin + rows), false, weight, true);
     if (bias.defined()) kernels::add_bias(z, bias.data<T>(), rows, vocab);
     if (cap > 0) kernels::softcap_forward(z, z, static_cast<T>(cap), rows * vocab);
   }

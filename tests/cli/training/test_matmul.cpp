@@ -93,3 +93,23 @@ TEST_CASE("--matmul: a translation in bf16 does not depend on its neighbours nor
   CHECK(all == result_of(box, "translate run --n-best 3 --beam 4 --batch 2", {}, lines));
   CHECK(all.starts_with(result_of(box, "translate run --n-best 3 --beam 4", {}, "abc\n")));
 }
+
+TEST_CASE("--weights: a model is held in any format, its perplexity hardly changes, and what does not fit is refused") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 12");
+  const auto loss = [&](const std::string& options) {
+    const Outcome outcome = box.run("eval run --text text.txt --json " + options);
+    CHECK(outcome.exit_code == 0);
+    return Json::parse(outcome.out).at("loss").get<double>();
+  };
+  const double exact = loss("--matmul highest");
+  for (const std::string format : {"f32", "bf16", "q8_0"}) {
+    CAPTURE(format);
+    CHECK(std::abs(loss("--weights " + format) - exact) < 5e-3);
+    CHECK(box.run("generate run --prompt Once --tokens 3 --weights " + format).exit_code == 0);
+    CHECK(box.run("surprisal run --prompt Once --weights " + format).exit_code == 0);
+  }
+  const Outcome refused = box.run("generate run --prompt Once --weights bf16 --matmul highest");
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.tells("--weights bf16: products of such weights are in bf16: expected --matmul medium, got highest"));
+}

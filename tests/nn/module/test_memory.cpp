@@ -7,6 +7,7 @@
 #include "core/parallel.h"
 #include "data/text/batcher.h"
 #include "nn/optim/optimizers.h"
+#include "tests/long_test.h"
 #include "tests/nn/transformer_support.h"
 
 using namespace tapeformer;
@@ -66,7 +67,7 @@ void check_steady(const GptConfig& config, std::int64_t batch_rows, std::int64_t
 
 }  // namespace
 
-TEST_CASE("memory: a training loop with dropout asks the system for nothing after its first step") {
+TEST_CASE("memory: a training loop with dropout asks the system for nothing after its first step" * long_test()) {
   GptConfig post = small_gpt(DType::f32);
   post.block.norm = NormPlace::post;
   for (const GptConfig& architecture : {small_gpt(DType::f32), post, modern_gpt(DType::f32)}) {

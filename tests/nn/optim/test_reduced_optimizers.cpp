@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "nn/optim/optimizers.h"
+#include "tests/long_test.h"
 #include "tests/nn/support.h"
 #include "tests/temp_folder.h"
 
@@ -76,7 +77,7 @@ const std::string kNames[] = {"adamw", "adam", "sgd", "muon"};
 
 }  // namespace
 
-TEST_CASE("optimizer state: in bf16 and int8 the loss of f32 is reached, by every optimizer and seed") {
+TEST_CASE("optimizer state: in bf16 and int8 the loss of f32 is reached, by every optimizer and seed" * long_test()) {
   for (const std::string& name : kNames) {
     CAPTURE(name);
     const double expected = train(name, "f32").loss, start = train(name, "f32", 1, 20).loss;

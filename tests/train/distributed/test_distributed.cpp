@@ -145,7 +145,7 @@ TEST_CASE("ranks: 2, 3 and 4 of them train a gpt as one process does, in f64, wi
   check_ranks_are_one_process<Gpt>(config);
 }
 
-TEST_CASE("ranks: 2, 3 and 4 of them train an encoder-decoder as one process does, in f64") {
+TEST_CASE("ranks: 2, 3 and 4 of them train an encoder-decoder as one process does, in f64" * long_test()) {
   TransformerConfig config = small_transformer();
   config.block.dropout = config.block.attention_dropout = 0.1;
   check_ranks_are_one_process<Transformer>(config);

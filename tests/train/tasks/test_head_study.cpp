@@ -10,7 +10,7 @@
 #include "autograd/ops/activations.h"
 #include "autograd/tape/tape.h"
 #include "core/error.h"
-#include "generate/attention_map.h"
+#include "generate/alignment/attention_map.h"
 #include "nn/layers/norm.h"
 #include "nn/models/bert.h"
 #include "nn/models/gpt.h"

@@ -189,7 +189,7 @@ TEST_CASE("masked training: a masked token leaves no trace: another one in its p
   }
 }
 
-TEST_CASE("masked training: next-sentence prediction tells segments that follow each other from others") {
+TEST_CASE("masked training: next-sentence prediction tells segments that follow each other from others" * long_test()) {
   const CacheFolder folder;
   Config config = bert_config(true);
   // Stretches of one letter each: whether both segments have the same one says nearly all.

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "autograd/ops/views.h"
+#include "tests/long_test.h"
 #include "tests/train/toy.h"
 #include "tokenizer/masked_symbols.h"
 
@@ -65,7 +66,8 @@ LabelledText labelled_at_the_end(const LabelledText& text) {
 
 }  // namespace
 
-TEST_CASE("probe: both directions together know what 'it' is; the token alone and the words before it do not") {
+TEST_CASE("probe: both directions together know what 'it' is; the token alone and the words before it do not" *
+          long_test()) {
   const CacheFolder folder;
   const ClozeToy toy(1000);
   const LabelledText train = LabelledText::from_text(labelled_lines(300, 2), "train"),

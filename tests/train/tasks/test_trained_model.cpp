@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "nn/models/gpt.h"
 #include "tests/train/toy.h"
 #include "train/run/checkpoint.h"
 
@@ -140,4 +141,24 @@ TEST_CASE("trained model: a checkpoint means what its own configuration says") {
   const TrainedLanguageModel after = load_run<TrainedLanguageModel>(f.run.root);
   CHECK(after.config == before.config);
   CHECK(after.config.model.options.integer("heads") == 2);
+}
+
+TEST_CASE("load_run: a model that is larger than the machine's memory is refused with both numbers") {
+  const Fixture f;
+  const ShapesOnly no_memory;
+  const Gpt model({.vocab = 1 << 20, .context = 8, .layers = 1, .block = {.dim = 1 << 20, .heads = 1, .ff_dim = 32}});
+  TrainedModel trained{
+      .run = {"run"}, .config = resolve(f.toy.config), .checkpoint = {}, .checkpoint_text = {}, .warnings = {}};
+  const auto refusal = [&](WeightFormat format) {
+    trained.weights = format;
+    try {
+      require_memory(trained, model);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal(WeightFormat::f32).starts_with("run: the model needs "));
+  CHECK(refusal(WeightFormat::bf16) != refusal(WeightFormat::f32));
+  CHECK(refusal(WeightFormat::q8_0).find(" GiB of memory with weights of q8_0, the machine has ") != std::string::npos);
 }

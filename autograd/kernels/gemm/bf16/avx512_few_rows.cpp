@@ -13,21 +13,6 @@ HWY_PUSH_ATTRIBUTES(TAPEFORMER_AVX512_BF16)
 namespace tapeformer::kernels {
 namespace {
 
-// In each quarter: the sums a0 + a2, b0 + b2, a1 + a3, b1 + b3 of the elements of a and b.
-inline __m512 sums_of_pairs(__m512 a, __m512 b) {
-  return _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
-}
-
-// Element i = the sum of all lanes of v[i], for four of them.
-inline __m128 sums_of_lanes(const __m512* v) {
-  const __m512d pairs01 = _mm512_castps_pd(sums_of_pairs(v[0], v[1])),
-                pairs23 = _mm512_castps_pd(sums_of_pairs(v[2], v[3]));
-  const __m512 quarters = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(pairs01, pairs23)),
-                                        _mm512_castpd_ps(_mm512_unpackhi_pd(pairs01, pairs23)));
-  const __m256 halves = _mm256_add_ps(_mm512_castps512_ps256(quarters), _mm512_extractf32x8_ps(quarters, 1));
-  return _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1));
-}
-
 // 32 elements of a row, of which `left` are there; those of f32 are rounded.
 inline __m512bh load_row(const Bf16* from, std::int64_t left) {
   if (left >= 32) return (__m512bh)_mm512_loadu_si512(from);

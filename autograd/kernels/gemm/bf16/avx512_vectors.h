@@ -46,6 +46,21 @@ inline void store_sums(float* to, __m512 sums, __mmask16 there, float alpha, flo
   if (beta != 0) out = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(there, to), _mm512_set1_ps(beta), out);
   _mm512_mask_storeu_ps(to, there, out);
 }
+// In each quarter: the sums a0 + a2, b0 + b2, a1 + a3, b1 + b3 of the elements of a and b.
+inline __m512 sums_of_pairs(__m512 a, __m512 b) {
+  return _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+}
+
+// Element i = the sum of all lanes of v[i], for four of them.
+inline __m128 sums_of_lanes(const __m512* v) {
+  const __m512d pairs01 = _mm512_castps_pd(sums_of_pairs(v[0], v[1])),
+                pairs23 = _mm512_castps_pd(sums_of_pairs(v[2], v[3]));
+  const __m512 quarters = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(pairs01, pairs23)),
+                                        _mm512_castpd_ps(_mm512_unpackhi_pd(pairs01, pairs23)));
+  const __m256 halves = _mm256_add_ps(_mm512_castps512_ps256(quarters), _mm512_extractf32x8_ps(quarters, 1));
+  return _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1));
+}
+
 // 16 bf16 as f32.
 inline __m512 widen(__m256i bf16) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bf16), 16)); }
 

@@ -1,0 +1,51 @@
+// The token embeddings of an encoder-decoder, and what the encoder-decoders of the library share beside them.
+#pragma once
+
+#include "nn/interfaces/encoder_decoder.h"
+#include "nn/layers/layers.h"
+#include "nn/layers/lm_head.h"
+#include "nn/models/shared/transformer_keys.h"
+
+namespace tapeformer {
+
+struct PairEmbeddingsConfig {
+  std::int64_t source_vocab = 0, target_vocab = 0, dim = 0;
+  TiedEmbeddings tied = TiedEmbeddings::all;
+  Init source_init, target_init;  // target_init is not used if both embeddings are tied
+  DType dtype = DType::f32;
+};
+
+// The parameters source_embedding.weight (source_vocab, dim) and target_embedding.weight (target_vocab, dim), which are
+// the same parameter if all embeddings are tied.
+class PairEmbeddings : public Module {
+ public:
+  // Throws UsageError if both are tied but the vocabularies differ in size.
+  explicit PairEmbeddings(const PairEmbeddingsConfig& config);
+
+  Embedding source, target;
+};
+
+// The initial state of the head that predicts target tokens, beside the weight that may be tied to an embedding.
+struct PairHeadConfig {
+  bool with_bias = false;
+  Init init;           // of the weight; not used where it is tied
+  double softcap = 0;  // the bound of the logits; 0: none
+};
+
+// An encoder-decoder with an embedding for each language and one head. A subclass registers both, in its own order.
+class PairModel : public EncoderDecoder {
+ public:
+  std::int64_t vocab() const override { return embeddings_.source.weight.size(0); }
+  std::int64_t target_vocab() const override { return embeddings_.target.weight.size(0); }
+  const Embedding* token_embedding() const override { return &embeddings_.source; }
+  Variable logits(const Variable& features) const override { return head_.logits(features); }
+
+ protected:
+  // Throws UsageError as PairEmbeddings does.
+  PairModel(const PairEmbeddingsConfig& embeddings, const PairHeadConfig& head);
+
+  PairEmbeddings embeddings_;
+  LMHead head_;
+};
+
+}  // namespace tapeformer
