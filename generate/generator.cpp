@@ -21,8 +21,10 @@ RowStart start_of(const CausalModel& model, std::span<const std::int32_t> prompt
 
 }  // namespace
 
-std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const CausalModel& model, std::string_view prompt) {
+std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const CausalModel& model, std::string_view prompt,
+                                        std::span<const std::int32_t> prefix) {
   std::vector<std::int32_t> ids = tokenizer.encode(prompt);
+  ids.insert(ids.begin(), prefix.begin(), prefix.end());
   if (model.document_token() >= 0) ids.insert(ids.begin(), model.document_token());
   return ids;
 }

@@ -23,8 +23,9 @@ struct GenerateOptions {
   bool use_cache = true;
 };
 
-// Returns the tokens of a prompt, with the document token first if the model has one.
-std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const CausalModel& model, std::string_view prompt);
+// Returns the tokens of a prompt behind those of `prefix`, with the document token first if the model has one.
+std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const CausalModel& model, std::string_view prompt,
+                                        std::span<const std::int32_t> prefix = {});
 
 // Returns the number of tokens that the model sees at most: `wanted`, or its context if that is 0; nullopt: no limit.
 // Throws UsageError for more than the context if the model cannot exceed it, and for a model without a context.

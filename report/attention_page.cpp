@@ -37,15 +37,20 @@ Json lens_json(const std::vector<std::vector<LensCell>>& lens, int digits) {
   return layers;
 }
 
-Json heads_json(const std::vector<HeadReport>& heads, int digits) {
-  Json list = Json::array();
-  for (const HeadReport& head : heads) {
-    list.push_back(head_json(head));
-    for (Json& value : list.back()) {
-      if (value.is_number()) value = rounded(value.get<double>(), digits);
+// Rounds the fractions of a list of objects.
+Json rounded_rows(Json list, int digits) {
+  for (Json& object : list) {
+    for (Json& value : object) {
+      if (value.is_number_float()) value = rounded(value.get<double>(), digits);
     }
   }
   return list;
+}
+
+Json heads_json(const std::vector<HeadReport>& heads, int digits) {
+  Json list = Json::array();
+  for (const HeadReport& head : heads) list.push_back(head_json(head));
+  return rounded_rows(std::move(list), digits);
 }
 
 std::vector<std::string> all_visible(const std::vector<std::string>& tokens) {
@@ -105,6 +110,7 @@ Json attention_json(const std::vector<AttentionText>& maps, int digits) {
     all.push_back({{"name", map.name}, {"queries", queries}, {"keys", keys}, {"layers", std::move(layers)}});
     if (!text.lens.empty()) all.back()["lens"] = lens_json(text.lens, digits);
     if (!text.heads.empty()) all.back()["heads"] = heads_json(text.heads, digits);
+    if (text.by_position) all.back()["by_position"] = rounded_rows(parts_json(*text.by_position), digits);
   }
   return all;
 }

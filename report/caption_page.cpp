@@ -46,10 +46,12 @@ nlohmann::ordered_json caption_json(const WrittenCaption& written) {
   return json;
 }
 
-std::string caption_page(const std::string& title, const std::vector<WrittenCaption>& captions) {
+std::string caption_page(const std::string& title, const std::vector<WrittenCaption>& captions,
+                         const CaptionCounts& counts) {
   constexpr std::int64_t kMaxPixels = 2'000'000;
   std::int64_t pixels = 0;
-  Json data{{"title", title}, {"captions", Json::array()}};
+  Json data{{"title", title}, {"written", counts.written}, {"captions", Json::array()}};
+  if (counts.right) data["right"] = *counts.right;
   for (const WrittenCaption& written : captions) {
     pixels += written.image.width * written.image.height;
     Json json = caption_json(written);

@@ -21,7 +21,14 @@ struct WrittenCaption {
 // {"image": name, "caption": text, "reference": text if there is one, "words": [{"word", "weights": [[a row of
 // cells]]}]}
 nlohmann::ordered_json caption_json(const WrittenCaption& written);
-// Throws UsageError if the page would hold more than two million pixels.
-std::string caption_page(const std::string& title, const std::vector<WrittenCaption>& captions);
+// How many captions were written, and how many of them are exactly the given ones; nullopt if none were given.
+struct CaptionCounts {
+  std::int64_t written = 0;
+  std::optional<std::int64_t> right = {};
+};
+// Shows these captions, which may be some of those that were counted. Throws UsageError if the page would hold more
+// than two million pixels.
+std::string caption_page(const std::string& title, const std::vector<WrittenCaption>& captions,
+                         const CaptionCounts& counts);
 
 }  // namespace tapeformer

@@ -85,6 +85,16 @@ Json samples_of(const std::vector<Json>& lines, std::size_t most) {
   return samples;
 }
 
+// Gives the training loss a column of its task: the losses of several tasks make no curve together.
+void name_task(Json& line) {
+  const auto task = line.find("task");
+  if (task == line.end() || !task->is_string() || !line.contains("loss")) return;
+  const Json loss = line.value("unsmoothed_loss", line["loss"]);
+  line["loss of " + task->get<std::string>()] = loss;
+  line.erase("loss");
+  line.erase("unsmoothed_loss");
+}
+
 RunLines read_lines(const RunFolder& run) {
   RunLines lines;
   if (!std::filesystem::exists(run.metrics())) return lines;  // the run has not finished its first step
@@ -93,6 +103,7 @@ RunLines read_lines(const RunFolder& run) {
     if (line.contains("averaged")) continue;
     const bool sampled = line.contains("samples") && line["samples"].is_array();
     if (line.contains("watch") && line["watch"].is_object()) lines.watched.push_back(flat_watch(line));
+    name_task(line);
     (sampled ? lines.samples : line.contains("eval_loss") ? lines.eval : lines.train).push_back(std::move(line));
   }
   return lines;

@@ -20,6 +20,7 @@ std::vector<TaskRow>& table() {
                              sentences_task()};
     for (const LabelTask& task : label_tasks()) all.push_back(label_task_row(task));
     all.push_back(instructions_task());
+    all.push_back(multi_task());
     return all;
   }();
   return rows;

@@ -31,7 +31,8 @@ broken=0
 complain() { echo "$1"; broken=1; }
 
 while IFS=: read -r file _ include; do
-  included=$(sed -E 's/.*"([^"]+)".*/\1/' <<<"$include")
+  included=${include#*\"}
+  included=${included%%\"*}
   for folder in "${!may_use[@]}"; do
     [[ $file == "$folder"/* ]] || continue
     allowed=0

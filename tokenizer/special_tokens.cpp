@@ -26,7 +26,22 @@ SpecialToken parse_special_token(const std::string& text) {
   return {text.substr(0, equals), id};
 }
 
+std::optional<std::int32_t> first_special(const Tokenizer& tokenizer, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    if (const auto id = tokenizer.special(name)) return id;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<std::int32_t> text_begin_token(const Tokenizer& tokenizer) {
+  return first_special(tokenizer, {"<|endoftext|>", "<s>", "<|begin_of_text|>"});
+}
+
+std::optional<std::int32_t> text_end_token(const Tokenizer& tokenizer) {
+  return first_special(tokenizer, {"<|endoftext|>", "</s>", "<|end_of_text|>"});
+}
 
 void check_special_tokens(std::span<const std::string> names) {
   std::unordered_set<std::string_view> seen;

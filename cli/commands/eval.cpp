@@ -41,7 +41,8 @@ void print_evaluation(EvalArguments& arguments) {
                                  : !arguments.pairs.empty()         ? "pairs"
                                  : !arguments.source.empty()        ? "source"
                                                                     : "text";
-  if (input == "text" && arguments.text.empty()) {
+  const bool is_given = input != "text" || !arguments.text.empty();
+  if (!is_given && !task_of_run(arguments.run).several) {
     fail_usage(
         "eval: expected --text FILE, --source FILE and --target FILE, --labels FILE, --images FOLDER, --conversations "
         "FILE, or --pairs FILE");
@@ -49,7 +50,8 @@ void print_evaluation(EvalArguments& arguments) {
   arguments.progress = show_progress;
   arguments.warn = warn;
   arguments.on_loaded = log_loaded;
-  const EvalReport report = task_for(arguments.run, input).evaluate(arguments);
+  const TaskRow& task = is_given ? task_for(arguments.run, input) : task_of_run(arguments.run);
+  const EvalReport report = task.evaluate(arguments);
   print_result(
       arguments.json, [&] { return report.json; }, [&] { return report.table; });
 }
@@ -63,6 +65,7 @@ Command eval_command() {
       .help = "Loss, perplexity and bits per byte of a text, of translations, of captions, or of answers",
       .options = {run_argument(arguments->run),
                   checkpoint_option(arguments->run),
+                  task_option(arguments->run),
                   {"--labels",
                    &arguments->labels,
                    "Labelled text, for a model that is fine-tuned on labels: a file as data.labels has it",
@@ -111,6 +114,10 @@ Command eval_command() {
                    "Language models: also the loss by the number of tokens before a token in its window"},
                   {"--by-frequency", &arguments->by_frequency,
                    "Language models: also the loss by how often a token stands in the training text"},
+                  {"--by-length",
+                   &arguments->by_length,
+                   "Encoder-decoders: also the BLEU of their translations, by the tokens of the source",
+                   {.needs = {"--source"}}},
                   {"--json", &arguments->json, "Print one JSON object"}},
       .run = [arguments] { print_evaluation(*arguments); }};
 }

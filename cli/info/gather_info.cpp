@@ -39,13 +39,21 @@ constexpr std::uintmax_t kMaxBytes = std::uintmax_t{64} << 20;
 constexpr std::int64_t kMaxLines = 1'000'000;
 
 // The reason why the configuration's data is not read; empty if it is read.
-std::string why_no_data(const Config::Data& data) {
+std::string why_no_data(const ResolvedConfig& config) {
+  const Config::Data& data = config.data;
   std::vector<std::string> inputs = data.text;
   for (const std::string* path : {&data.source, &data.target, &data.pairs, &data.labels, &data.images}) {
     if (!path->empty()) inputs.push_back(*path);
   }
-  if (!data.corpus.empty()) return data.lines > kMaxLines ? "the corpus is long" : "";
-  if (inputs.empty()) return "none is named";
+  bool has_corpus = !data.corpus.empty();
+  for (const auto& named : config.tasks) {
+    const Config::SharedTask& task = named.second;
+    inputs.insert(inputs.end(), task.text.begin(), task.text.end());
+    if (!task.labels.empty()) inputs.push_back(task.labels);
+    has_corpus = has_corpus || !task.corpus.empty();
+  }
+  if (has_corpus && data.lines > kMaxLines) return "the corpus is long";
+  if (inputs.empty()) return has_corpus ? "" : "none is named";
   if (std::ranges::count(inputs, kStandardInput)) return "it is standard input";
   std::uintmax_t bytes = 0;
   for (const std::string& input : inputs) {
@@ -218,11 +226,8 @@ Info gather_info(const InfoRequest& request) {
   const ResolvedConfig config = read_config(request, run, planned);
   if (config.train.threads > 0) set_thread_count(static_cast<int>(config.train.threads));
 
-  Info info{.config = config,
-            .planned = std::move(planned),
-            .no_data = why_no_data(config.data),
-            .vocab_origin = {},
-            .costs = {}};
+  Info info{
+      .config = config, .planned = std::move(planned), .no_data = why_no_data(config), .vocab_origin = {}, .costs = {}};
   info.vocab_origin = vocabulary_origin(config, run.has_value(), info.no_data.empty());
   std::unique_ptr<ObjectiveData> first;  // the data that was read for `costs`
   const DataReader read = [&](const ResolvedConfig& with) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -13,11 +14,16 @@
 
 namespace tapeformer::cli {
 
+// The target of an option in whose name a part NAME stands for any name: --tasks.NAME.weight. It returns the list that
+// the option sets for the name that is given, and lives as long as the command.
+using NamedTarget = std::function<std::vector<std::string>*(const std::string& name)>;
+inline constexpr std::string_view kAnyName = ".NAME.";
+
 // What an option sets. A bool makes the option a flag; a number or a string takes one value; a list takes values as
 // ListValues says; a function receives the value, and throws UsageError for one that it does not accept.
-using OptionTarget =
-    std::variant<bool*, double*, std::int64_t*, std::uint64_t*, std::optional<std::int64_t>*, std::string*,
-                 std::optional<std::string>*, std::vector<std::string>*, std::function<void(const std::string&)>>;
+using OptionTarget = std::variant<bool*, double*, std::int64_t*, std::uint64_t*, std::optional<std::int64_t>*,
+                                  std::string*, std::optional<std::string>*, std::vector<std::string>*,
+                                  std::function<void(const std::string&)>, NamedTarget>;
 
 // How a list takes its values.
 enum class ListValues {

@@ -27,6 +27,12 @@ void make_paths_absolute(Config& config) {
         &data.valid_conversations, &config.tokenizer.file, &config.tokenizer.target_file, &config.train.init_from}) {
     absolute(*path);
   }
+  for (auto& named : config.tasks) {
+    Config::SharedTask& task = named.second;
+    for (std::string& path : task.text) absolute(path);
+    for (std::string& path : task.valid) absolute(path);
+    absolute(task.labels), absolute(task.valid_labels);
+  }
 }
 
 std::string option_help(const ConfigKey& key) {
@@ -51,7 +57,14 @@ void list_config_options(Command& command, ConfigOverrides& overrides) {
                             .shows_type = false,
                             .group = "[" + key.name.substr(0, key.name.find('.')) + "]",
                             .only_in_help_all = std::ranges::find(kShortHelp, key.name) == std::end(kShortHelp)};
-    command.options.push_back({"--" + key.name, &overrides[key.name], option_help(key), rules});
+    const std::size_t any = key.name.find(kAnyName);
+    OptionTarget target = &overrides[key.name];
+    if (any != key.name.npos) {
+      target = NamedTarget([&overrides, name = key.name, any](const std::string& task) {
+        return &overrides[str_cat(name.substr(0, any + 1), task, name.substr(any + kAnyName.size() - 1))];
+      });
+    }
+    command.options.push_back({"--" + key.name, std::move(target), option_help(key), rules});
   }
   for (const auto& [former, name] : kRenamedKeys) {
     command.options.push_back({str_cat("--", former),

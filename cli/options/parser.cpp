@@ -49,7 +49,9 @@ std::string refuse_not_finite(const std::string& text) {
 CLI::Option* add_target(CLI::App& app, const Option& option) {
   return std::visit(
       [&]<class Target>(const Target& target) {
-        if constexpr (std::is_same_v<Target, bool*>) {
+        if constexpr (std::is_same_v<Target, NamedTarget>) {
+          return app.add_option(option.name, *target("NAME"), option.help);
+        } else if constexpr (std::is_same_v<Target, bool*>) {
           return app.add_flag(option.name, *target, option.help);
         } else if constexpr (std::is_pointer_v<Target>) {
           return app.add_option(option.name, *target, option.help);
@@ -136,12 +138,33 @@ void choose_if_named(CLI::App& app, const Command& command, const Command*& chos
   });
 }
 
+// The words of the command line.
+using Words = std::span<const char* const>;
+
+// Adds the options --tasks.pos.weight and so on that the command line gives for the option --tasks.NAME.weight.
+void add_named(CLI::App& app, const Option& option, Words words) {
+  const auto* const target = std::get_if<NamedTarget>(&option.target);
+  if (!target) return;
+  const std::size_t any = option.name.find(kAnyName);
+  const std::string prefix = option.name.substr(0, any + 1), suffix = option.name.substr(any + kAnyName.size() - 1);
+  for (const std::string_view word : words) {
+    const std::string name(word.substr(0, word.find('=')));
+    const bool fits = name.size() > prefix.size() + suffix.size() && name.starts_with(prefix) && name.ends_with(suffix);
+    if (!fits || app.get_option_no_throw(name)) continue;
+    const std::string given = name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
+    Option named{name, (*target)(given), option.help, option.rules};
+    named.rules.group = "";
+    add_option(app, named);
+  }
+}
+
 // Adds the options of the command and, recursively, its subcommands: of those that no word of the command line names,
 // only their help, since thousands of options take longer to add than most commands take to run. Parsing sets `chosen`
 // to the command that is named.
-void add_contents(CLI::App& app, Command& command, std::span<const char* const> words, const Command*& chosen) {
+void add_contents(CLI::App& app, Command& command, Words words, const Command*& chosen) {
   if (command.add_options) command.add_options(command);
   for (const Option& option : command.options) add_option(app, option);
+  for (const Option& option : command.options) add_named(app, option, words);
   for (const Option& option : command.options) {
     CLI::Option* const added = app.get_option(option.name);
     for (const std::string& other : option.rules.excludes) added->excludes(app.get_option(other));

@@ -26,6 +26,10 @@ Option checkpoint_option(ModelSource& run) {
           "validation was better; latest where nothing was evaluated]"};
 }
 
+Option task_option(ModelSource& run) {
+  return {"--task", &run.task, "Which of several tasks with labels, by its name in [tasks.NAME] [the only one]"};
+}
+
 Option matmul_option(std::optional<MatmulSetting>& matmul) {
   return word_option("--matmul", matmul, "Precision of matrix products, as train.matmul has it [the run's]");
 }
@@ -45,15 +49,23 @@ std::vector<Option> sampling_options(SamplingOptions& sampling, std::uint64_t& s
 }
 
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt) {
-  return prompt_tokens(*run.tokenizer, *run.model, prompt);
+  return prompt_tokens(*run.tokenizer, *run.model, prompt, text_prefix(run, *run.tokenizer));
 }
 
-std::int32_t text_start(const Tokenizer& tokenizer) {
+std::int32_t text_start(const TrainedLanguageModel& run) {
+  const Tokenizer& tokenizer = *run.tokenizer;
+  if (const auto prefix = text_prefix(run, tokenizer); !prefix.empty()) return prefix.front();
   if (const auto end_of_text = tokenizer.special(kEndOfText)) return *end_of_text;
   for (const std::int32_t id : ordinary_ids(tokenizer)) {
     if (tokenizer.token_bytes(id) == "\n") return id;
   }
   fail("the tokenizer has no token from which a text may begin: expected ", kEndOfText, " or a line end");
+}
+
+std::vector<std::int32_t> beginning_tokens(const TrainedLanguageModel& run, std::string_view prompt) {
+  std::vector<std::int32_t> ids = prompt_tokens(run, prompt);
+  if (ids.empty()) ids.push_back(text_start(run));
+  return ids;
 }
 
 std::vector<std::int32_t> ordinary_ids(const Tokenizer& tokenizer) {

@@ -21,9 +21,10 @@ Trained open_run(const ModelSource& run, const LoadOptions& options) {
   return trained;
 }
 
-// The argument RUN of a command, and the options --checkpoint, --matmul and --weights.
+// The argument RUN of a command, and the options --checkpoint, --task, --matmul and --weights.
 Option run_argument(ModelSource& run);
 Option checkpoint_option(ModelSource& run);
+Option task_option(ModelSource& run);
 Option matmul_option(std::optional<MatmulSetting>& matmul);
 Option weights_option(std::optional<WeightFormat>& weights, const std::string& default_format);
 
@@ -32,13 +33,17 @@ inline constexpr std::int64_t kMaxHypotheses = 1000;
 // The options --temperature, --top-k, --top-p and --seed of a command; `rules` apply to each of them.
 std::vector<Option> sampling_options(SamplingOptions& sampling, std::uint64_t& seed, const OptionRules& rules = {});
 
-// The ids of a prompt; for a model that attends only within documents, they follow <|endoftext|>, which begins every
-// document.
+// The ids of a prompt behind what stands before every text: text_prefix(), or for a model that attends only within
+// documents <|endoftext|>.
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
-// The token before the first one of a text, from which a model predicts it: the <|endoftext|> of the document before
-// or, if the tokenizer has none, a line end. Throws Error if it has neither.
-std::int32_t text_start(const Tokenizer& tokenizer);
+// The token before the first one of a text, from which a model predicts it: the first of text_prefix(), the
+// <|endoftext|> of the document before or, if the tokenizer has none, a line end. Throws Error if there is none of
+// them.
+std::int32_t text_start(const TrainedLanguageModel& run);
+
+// prompt_tokens(), or text_start() for an empty prompt that has none.
+std::vector<std::int32_t> beginning_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
 // The tokens of the tokenizer's model, without special and added ones.
 std::vector<std::int32_t> ordinary_ids(const Tokenizer& tokenizer);

@@ -8,6 +8,7 @@
 #include "core/text/nearest_name.h"
 #include "core/text/utf8.h"
 #include "train/config/other_names.h"
+#include "train/config/shared_task_keys.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -82,6 +83,11 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
     if (word.starts_with("--")) {
       const std::string name = word.substr(0, word.find('='));
       const std::string other = option_of_other_name(*command, name);
+      const std::string task = str_cat("--", kTasksSection, ".");
+      if (name.starts_with(task)) {
+        return str_cat("unknown option ", name, ": did you mean --", nearest_shared_task_key(name.substr(task.size())),
+                       "?");
+      }
       if (!other.empty()) return str_cat("unknown option ", name, ": did you mean ", other, "?");
       return unknown("option", name, "--", options_of(*command));
     }

@@ -60,7 +60,7 @@ ResolvedConfig base_config(const SweepRequest& request) {
     }
   }
   const ResolvedConfig config = new_config(load_config(request.config), request.overrides);
-  require_data(config.data);
+  require_data(config.values());
   const KeyValues& keys = config.model.options;
   if (!keys.has("layers") || !keys.has("dim") || config.task_row().reads_sentences || config.task.kind != kNoTask) {
     fail_usage("scaling sweep: expected a model of text with layers and dim, such as gpt, got ", config.model.type,

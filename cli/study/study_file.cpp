@@ -114,12 +114,20 @@ StudyMeasure::Take read_take(Fields& fields) {
   fail_usage(fields.where(), ": take: expected last, mean, least or most, got ", word);
 }
 
+// Reads the line on which a page draws something, and its place there.
+void read_line(Fields& fields, std::string& line, std::optional<double>& x) {
+  line = fields.text("line", "");
+  x = fields.number("x");
+  if (!line.empty() && !x) fail_usage(fields.where(), ": line needs x, its place on the line");
+}
+
 StudyMeasure read_measure(Fields fields) {
   StudyMeasure measure{.name = fields.text("name"), .value = {}};
   const Json* command = fields.find("command");
   const auto metrics = fields.optional_text("metrics");
   if ((command == nullptr) == !metrics) fail_usage(fields.where(), ": expected either metrics or command");
   measure.digits = static_cast<int>(fields.number("digits").value_or(measure.digits));
+  read_line(fields, measure.line, measure.x);
   if (metrics) {
     measure.value = *metrics;
     measure.take = read_take(fields);
@@ -137,9 +145,7 @@ StudyMeasure read_measure(Fields fields) {
 
 StudyVariant read_variant(Fields fields) {
   StudyVariant variant{.name = fields.text("name")};
-  variant.line = fields.text("line", "");
-  variant.x = fields.number("x");
-  if (!variant.line.empty() && !variant.x) fail_usage(fields.where(), ": line needs x, its place on the line");
+  read_line(fields, variant.line, variant.x);
   variant.options = fields.options();
   return variant;
 }

@@ -33,6 +33,9 @@ struct StudyMeasure {
   std::vector<std::string> command =
       {};          // a command of this program that prints JSON; {run} is the run, {folder}/ the study's
   int digits = 4;  // decimals in tables
+  // Measures of one line differ in x alone; the page draws them against x, with a line for each variant.
+  std::string line = {};
+  std::optional<double> x = {};
   bool is_metrics() const { return command.empty(); }
 };
 

@@ -64,7 +64,10 @@ Json check_json(const Study& study, std::span<const StudyRun> runs, const StudyC
   if (of.empty() || than.empty()) return {{"text", text + ": not measured"}, {"holds", false}};
   const Numbers &low = check.lower ? of : than, &high = check.lower ? than : of;
   const bool holds = low.most() < high.least() && high.mean() - low.mean() >= check.by;
-  const auto number = [](double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "infinite"; };
+  const auto number = [](double value) {
+    if (!std::isfinite(value)) return std::string("infinite");
+    return std::abs(value) >= 10000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+  };
   text += ": " + number(of.mean());
   if (!check.bound) text += " and " + number(than.mean());
   return {{"text", text}, {"holds", holds}};
@@ -116,6 +119,7 @@ Json study_json(const Study& study, std::span<const StudyRun> runs) {
   Json measures = Json::array();
   for (const StudyMeasure& measure : study.measures) {
     measures.push_back({{"name", measure.name}, {"digits", measure.digits}});
+    if (!measure.line.empty()) measures.back().update({{"line", measure.line}, {"x", *measure.x}});
   }
   Json variants = Json::array();
   for (std::size_t i = 0; i < study.variants.size(); ++i) variants.push_back(variant_json(study, runs, i));

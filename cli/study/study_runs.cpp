@@ -111,6 +111,7 @@ class Runner {
     for (done_ = 0; done_ < runs_.size(); ++done_) {
       StudyRun& run = runs_[done_];
       if (!train(run)) return std::nullopt;
+      outputs_.clear();
       for (const StudyMeasure& measure : study_.measures) {
         run.values[measure.name] = run.failure.empty() ? value_of(run, measure) : std::nullopt;
         if (StopSignal::requested()) return std::nullopt;
@@ -183,7 +184,10 @@ class Runner {
       if (word.starts_with(kFolder)) word = (study_.file.parent_path() / word.substr(kFolder.size())).string();
     }
     words.insert(words.end(), {"--quiet", "--json"});
-    const ProcessResult result = run_process(this_program(), words, messages(run), [&] { return signal_(); });
+    if (!outputs_.contains(words)) {
+      outputs_[words] = run_process(this_program(), words, messages(run), [&] { return signal_(); });
+    }
+    const ProcessResult& result = outputs_[words];
     if (result.exit_code != 0) {
       refusals_[measure.name] = last_line(messages(run));
       return std::nullopt;
@@ -196,6 +200,7 @@ class Runner {
   const ProgressCallback share_;  // empty: nobody wants to know it
   PassedSignal signal_;
   std::vector<StudyRun> runs_;
+  std::map<std::vector<std::string>, ProcessResult> outputs_;  // of the commands that measured the present run
   std::map<std::string, std::string> refusals_;  // by measure: models may refuse a command, but not all of them
   std::size_t done_ = 0;
   double steps_ = 0;  // of the training under way; 0: not known yet

@@ -21,7 +21,7 @@ void set_threads(const ResolvedConfig& config, Communicator& ranks) {
 
 ResolvedConfig resolve_for_training(Config config) {
   const ResolvedConfig resolved = resolve(std::move(config));
-  require_data(resolved.data);
+  require_data(resolved.values());
   return resolved;
 }
 

@@ -181,8 +181,9 @@ void compare(Objective& objective, const TrainingState& state, const RunFolder& 
 void log_end(TrainEnd end, const ResolvedConfig& config, Objective& objective, const TrainingState& state,
              const RunFolder& run, const PreparedEnd& prepared, bool trained) {
   if (end == TrainEnd::early_stopped) {
-    const std::string_view measure = objective.task().metric;
-    const std::string better = measure.empty() ? "lower validation loss" : str_cat("larger ", measure);
+    const std::string_view measure = config.metric();
+    const std::string better =
+        measure.empty() ? "lower validation loss" : str_cat(smaller_is_better(measure) ? "lower " : "larger ", measure);
     log_info("ended at step {}: no {} in {} evaluations", state.step, better, config.eval.patience);
   }
   if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {

@@ -24,8 +24,9 @@ namespace {
 void print_best(const ResolvedConfig& config, const Objective& objective, const TrainingState& state) {
   if (state.best_step == 0 || !objective.can_evaluate()) return;
   const TaskRow& task = objective.task();
-  if (!task.metric.empty()) {
-    return print_line("best validation {} {:g}, at step {}", task.metric, 1 - state.best_loss, state.best_step);
+  if (const std::string_view metric = config.metric(); !metric.empty()) {
+    return print_line("best validation {} {:g}, at step {}", metric, cost_of_metric(metric, state.best_loss),
+                      state.best_step);
   }
   std::string bits;
   if (config.eval.batches == 0 && objective.has_bits_per_byte()) {  // the bytes are those of all validation data
@@ -135,9 +136,10 @@ void print_summary(const ResolvedConfig& config, Objective& objective, const Tra
   print_best(config, objective, state);
   print_comparison(state, run);
   const std::vector<nlohmann::ordered_json> metrics = read_metrics(run.metrics());
-  if (task.metric.empty() && objective.can_evaluate()) print_verdict(config, objective, state, metrics);
+  if (config.metric().empty() && !task.several && objective.can_evaluate())
+    print_verdict(config, objective, state, metrics);
   const UsableCheckpoint meant = find_checkpoint(run.root);
-  print_weights(config, meant, task.metric, metrics);
+  print_weights(config, meant, config.metric(), metrics);
   if (!config.data.corpus.empty()) {
     if (task.optimum) {
       print_text(task.optimum(config));

@@ -8,8 +8,7 @@
 namespace tapeformer {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // of a rendered conversation
-constexpr int kMostBlocks = 100;                            // within each other
+constexpr int kMostBlocks = 100;  // within each other
 
 using Block = std::vector<TemplateStatement>;
 
@@ -76,7 +75,8 @@ class StatementParser {
       }
       const ChatTemplatePart& part = parts_[at_++];
       if (part.kind == ChatTemplatePart::Kind::text) {
-        block.emplace_back([text = part.text](TemplateScope&, std::string& out) {
+        block.emplace_back([text = part.text, line = part.line](TemplateScope& scope, std::string& out) {
+          at_line(line, [&] { scope.spend(text.size()); });
           out += text;
           return TemplateFlow::next;
         });
@@ -105,8 +105,9 @@ class StatementParser {
     TemplateExpression value = only_expression(tokens);
     return [value, line = part.line](TemplateScope& scope, std::string& out) {
       at_line(line, [&] {
+        const std::size_t before = out.size();
         out += printed(value(scope));
-        check(out.size() <= kMostBytes, "the text has more than ", kMostBytes, " bytes");
+        scope.spend(out.size() - before);
       });
       return TemplateFlow::next;
     };
@@ -182,8 +183,11 @@ class StatementParser {
       TemplateFlow flow = TemplateFlow::next;
       for (std::size_t i = 0; i < items.size() && flow != TemplateFlow::break_loop; ++i) {
         scope.frames.back().clear();
-        at_line(line, [&] { set_names(items[i]); });
-        scope.frames.back()["loop"] = loop_of(items, i);
+        at_line(line, [&] {
+          scope.spend(kTemplateItemBytes);
+          set_names(items[i]);
+          scope.frames.back()["loop"] = loop_of(items, i);
+        });
         flow = run_block(body, scope, out);
       }
       scope.frames.pop_back();
@@ -199,15 +203,17 @@ class StatementParser {
     TemplateExpression value = only_expression(tokens);
     return [=](TemplateScope& scope, std::string&) {
       at_line(line, [&] {
-        if (member.empty()) return void(scope.frames.back()[name] = value(scope));
-        const TemplateValue space = scope.find(name);
-        const auto* items = space.get<std::shared_ptr<TemplateDict>>();
-        check(items != nullptr, "set ", name, ".", member, ": expected a namespace, got ", kind_of(space));
-        const auto found = std::ranges::find((*items)->begin(), (*items)->end(), member,
-                                             [](const auto& entry) { return entry.first; });
         TemplateValue computed = value(scope);
-        if (found != (*items)->end()) return void(found->second = std::move(computed));
-        (*items)->emplace_back(member, std::move(computed));
+        if (computed.string()) scope.spend(computed.string()->size());
+        if (member.empty()) return void(scope.frames.back()[name] = std::move(computed));
+        const TemplateValue space = scope.find(name);
+        const auto* shared = space.get<std::shared_ptr<TemplateNamespace>>();
+        check(shared != nullptr, "set ", name, ".", member, ": expected a namespace, got ", kind_of(space));
+        scope.spend(size_as_item(computed));
+        TemplateDict& items = (*shared)->items;
+        const auto found = std::ranges::find(items, member, [](const auto& entry) { return entry.first; });
+        if (found != items.end()) return void(found->second = std::move(computed));
+        items.emplace_back(member, std::move(computed));
       });
       return TemplateFlow::next;
     };

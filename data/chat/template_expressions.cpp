@@ -18,6 +18,11 @@ TemplateValue TemplateScope::find(const std::string& name) const {
   return {TemplateUndefined{name}};
 }
 
+void TemplateScope::spend(std::size_t bytes) {
+  check(bytes <= work, "the template takes too long");
+  work -= bytes;
+}
+
 bool TemplateExpressionParser::is_next(std::string_view text) const {
   const bool word = peek().kind == TemplateToken::Kind::name || peek().kind == TemplateToken::Kind::symbol;
   return word && peek().text == text;

@@ -66,12 +66,15 @@ std::string with_ascii(std::string text, const F& convert) {
   return text;
 }
 
-std::string replaced(std::string text, const std::string& before, const std::string& after) {
+std::string replaced(const std::string& text, const std::string& before, const std::string& after) {
   check(!before.empty(), "replace: expected a text to replace, got an empty one");
-  for (std::size_t at = 0; (at = text.find(before, at)) != text.npos; at += after.size()) {
-    text.replace(at, before.size(), after);
+  std::string out;
+  std::size_t begin = 0;
+  for (std::size_t at; (at = text.find(before, begin)) != text.npos; begin = at + before.size()) {
+    out.append(text, begin, at - begin).append(after);
+    check(out.size() <= kMostTemplateBytes, "replace: the text has more than ", kMostTemplateBytes, " bytes");
   }
-  return text;
+  return out.append(text, begin);
 }
 
 TemplateValue split_text(const std::string& text, const std::string& separator) {
@@ -168,12 +171,13 @@ const NamedFunction kFilters[] = {
        const TemplateList items = items_of(v);
        for (std::size_t i = 0; i < items.size(); ++i) {
          text += (i > 0 && separator ? printed(*separator) : "") + printed(items[i]);
+         check(text.size() <= kMostTemplateBytes, "join: the text has more than ", kMostTemplateBytes, " bytes");
        }
        return {text};
      }},
     {"replace",
      [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       return {replaced(printed(v), text_of(required(a, 0, "old")), text_of(required(a, 1, "new")))};
+       return make_string(replaced(printed(v), text_of(required(a, 0, "old")), text_of(required(a, 1, "new"))));
      }},
 };
 
@@ -205,7 +209,7 @@ const NamedFunction kMethods[] = {
      }},
     {"replace",
      [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       return {replaced(text_of(v), text_of(required(a, 0, "old")), text_of(required(a, 1, "new")))};
+       return make_string(replaced(text_of(v), text_of(required(a, 0, "old")), text_of(required(a, 1, "new"))));
      }},
     {"upper",
      [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {with_ascii(text_of(v), ::toupper)}; }},
@@ -259,7 +263,7 @@ const NamedFunction kFunctions[] = {
     {"namespace",
      [](const TemplateValue&, const Arguments& a) -> TemplateValue {
        check(a.values.empty(), "namespace: expected named arguments");
-       return make_dict(a.named);
+       return make_namespace(a.named);
      }},
     {"range",
      [](const TemplateValue&, const Arguments& a) -> TemplateValue {

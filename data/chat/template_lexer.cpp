@@ -10,6 +10,7 @@ namespace tapeformer {
 namespace {
 
 constexpr std::string_view kBlank = " \t\n\r\f\v";
+constexpr std::size_t kMostTokens = 2000;  // of a tag: the operators of an expression are calls within each other
 
 bool is_name_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_decimal(char c) { return c >= '0' && c <= '9'; }
@@ -111,6 +112,7 @@ class TemplateLexer {
         break;
       }
       part.tokens.push_back(read_token());
+      if (part.tokens.size() > kMostTokens) fail_here(str_cat("a tag has more than ", kMostTokens, " tokens"));
       if (part.tokens.back().kind != TemplateToken::Kind::symbol) continue;
       braces += part.tokens.back().text == "{" ? 1 : part.tokens.back().text == "}" ? -1 : 0;
     }

@@ -55,8 +55,9 @@ TemplateValue combine_numbers(std::string_view operation, const TemplateValue& a
     check(!overflows, operation, ": the numbers are too large");
     if (!divides) return {result};
     // Python rounds towards minus infinity.
-    const std::int64_t remainder = (*i % *j + *j) % *j;
-    return {operation == "%" ? remainder : (*i - remainder) / *j};
+    const std::int64_t remainder = *i % *j, quotient = *i / *j;
+    const bool below = remainder != 0 && (remainder < 0) != (*j < 0);
+    return {operation == "%" ? remainder + (below ? *j : 0) : quotient - (below ? 1 : 0)};
   }
   if (operation == "+") return {*x + *y};
   if (operation == "-") return {*x - *y};
@@ -81,6 +82,23 @@ std::optional<std::size_t> index_in(const TemplateValue& index, std::int64_t siz
   return static_cast<std::size_t>(at);
 }
 
+// Adds the size of an item that is so many levels below the outermost value.
+void add_size(const TemplateValue& value, int level, std::size_t& size) {
+  check(level < kMostTemplateNesting, "expected values within each other at most ", kMostTemplateNesting, " deep");
+  check(!value.get<std::shared_ptr<TemplateNamespace>>(), "a namespace within another value is not supported");
+  size += kTemplateItemBytes;
+  if (value.string()) size += value.string()->size();
+  if (value.list()) {
+    for (const TemplateValue& item : *value.list()) add_size(item, level + 1, size);
+  } else if (value.dict()) {
+    for (const auto& entry : *value.dict()) {
+      size += entry.first.size();
+      add_size(entry.second, level + 1, size);
+    }
+  }
+  check(size <= kMostTemplateBytes, "a value has more than ", kMostTemplateBytes, " bytes");
+}
+
 }  // namespace
 
 const TemplateList* TemplateValue::list() const {
@@ -89,16 +107,42 @@ const TemplateList* TemplateValue::list() const {
 }
 
 const TemplateDict* TemplateValue::dict() const {
+  if (const auto* space = get<std::shared_ptr<TemplateNamespace>>()) return &(*space)->items;
   const auto* pointer = get<std::shared_ptr<TemplateDict>>();
   return pointer ? pointer->get() : nullptr;
 }
 
-TemplateValue make_list(TemplateList items) { return {std::make_shared<TemplateList>(std::move(items))}; }
-TemplateValue make_dict(TemplateDict items) { return {std::make_shared<TemplateDict>(std::move(items))}; }
+std::size_t size_as_item(const TemplateValue& value) {
+  std::size_t size = 0;
+  add_size(value, 1, size);
+  return size;
+}
+
+TemplateValue make_string(std::string text) {
+  check(text.size() <= kMostTemplateBytes, "a value has more than ", kMostTemplateBytes, " bytes");
+  return {std::move(text)};
+}
+
+TemplateValue make_list(TemplateList items) {
+  TemplateValue value{std::make_shared<TemplateList>(std::move(items))};
+  size_as_item(value);
+  return value;
+}
+
+TemplateValue make_dict(TemplateDict items) {
+  TemplateValue value{std::make_shared<TemplateDict>(std::move(items))};
+  size_as_item(value);
+  return value;
+}
+
+TemplateValue make_namespace(TemplateDict items) {
+  for (const auto& entry : items) size_as_item(entry.second);
+  return {std::make_shared<TemplateNamespace>(TemplateNamespace{std::move(items)})};
+}
 
 std::string_view kind_of(const TemplateValue& value) {
-  static constexpr std::string_view kKinds[] = {"undefined", "none",     "a boolean", "a whole number",
-                                                "a number",  "a string", "a list",    "a dictionary"};
+  static constexpr std::string_view kKinds[] = {"undefined", "none",   "a boolean",    "a whole number", "a number",
+                                                "a string",  "a list", "a dictionary", "a namespace"};
   return kKinds[value.data.index()];
 }
 
@@ -182,6 +226,7 @@ TemplateValue slice(const TemplateValue& value, std::optional<std::int64_t> begi
   };
   const std::int64_t from = bounded(begin, step > 0 ? first : last), to = bounded(end, step > 0 ? last : first);
   TemplateList chosen;
+  step = std::clamp(step, -size - 1, size + 1);
   for (std::int64_t i = from; step > 0 ? i < to : i > to; i += step) chosen.push_back(items[i]);
   if (value.list()) return make_list(std::move(chosen));
   std::string text;
@@ -211,13 +256,13 @@ TemplateList items_of(const TemplateValue& value) {
 }
 
 TemplateValue combine(std::string_view operation, const TemplateValue& a, const TemplateValue& b) {
-  if (operation == "~") return {printed(a) + printed(b)};
+  if (operation == "~") return make_string(printed(a) + printed(b));
   if (operation == "<") return {is_less(operation, a, b)};
   if (operation == ">") return {is_less(operation, b, a)};
   if (operation == "<=") return {!is_less(operation, b, a)};
   if (operation == ">=") return {!is_less(operation, a, b)};
   if (operation == "+") {
-    if (a.string() && b.string()) return {*a.string() + *b.string()};
+    if (a.string() && b.string()) return make_string(*a.string() + *b.string());
     if (a.list() && b.list()) {
       TemplateList joined = *a.list();
       joined.insert(joined.end(), b.list()->begin(), b.list()->end());

@@ -24,9 +24,20 @@ struct TemplateUndefined {
 using TemplateList = std::vector<TemplateValue>;
 using TemplateDict = std::vector<std::pair<std::string, TemplateValue>>;
 
+// What namespace() returns: a dictionary to whose items {% set NAME.ITEM = … %} gives new values. No other value
+// contains one, so none contains itself.
+struct TemplateNamespace {
+  TemplateDict items;
+};
+
+// The size of a value, at most: the bytes of its strings, and kTemplateItemBytes for each item. A template that makes
+// a larger one is refused, and so is one whose values are nested more deeply than kMostTemplateNesting.
+inline constexpr std::size_t kMostTemplateBytes = std::size_t{64} << 20, kTemplateItemBytes = 64;
+inline constexpr int kMostTemplateNesting = 100;
+
 struct TemplateValue {
   std::variant<TemplateUndefined, std::nullptr_t, bool, std::int64_t, double, std::string,
-               std::shared_ptr<TemplateList>, std::shared_ptr<TemplateDict>>
+               std::shared_ptr<TemplateList>, std::shared_ptr<TemplateDict>, std::shared_ptr<TemplateNamespace>>
       data = TemplateUndefined{};
 
   template <class T>
@@ -35,12 +46,17 @@ struct TemplateValue {
   }
   const std::string* string() const { return get<std::string>(); }
   const TemplateList* list() const;
-  const TemplateDict* dict() const;
+  const TemplateDict* dict() const;  // also of a namespace
   bool is_undefined() const { return get<TemplateUndefined>() != nullptr; }
 };
 
+// These throw Error for a value that is too large, and for items among which is a namespace.
+TemplateValue make_string(std::string text);
 TemplateValue make_list(TemplateList items);
 TemplateValue make_dict(TemplateDict items);
+TemplateValue make_namespace(TemplateDict items);
+// Returns the size of an item of a list, a dictionary or a namespace. Throws Error if it may not be one.
+std::size_t size_as_item(const TemplateValue& value);
 
 // The kind of a value in words for messages, such as "a string".
 std::string_view kind_of(const TemplateValue& value);

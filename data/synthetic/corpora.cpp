@@ -13,6 +13,7 @@
 #include "data/grammars/senses_grammar.h"
 #include "data/grammars/stories_grammar.h"
 #include "data/grammars/tales_grammar.h"
+#include "data/synthetic/clauses.h"
 #include "data/synthetic/instructions.h"
 #include "data/synthetic/mappings.h"
 #include "data/synthetic/sequences.h"
@@ -118,6 +119,7 @@ constexpr std::array kCorpora = {
     Corpus{"dates", dates_line, nullptr},
     Corpus{"numbers", numbers_line, nullptr},
     Corpus{"add", add_line, nullptr},
+    Corpus{"clauses", clauses_line, nullptr},
     Corpus{"paraphrases", paraphrases_line, nullptr},
     Corpus{.name = "shapes", .line = shapes_line, .entropy = nullptr, .image = shapes_image},
     Corpus{.name = "parse", .line = parse_line, .entropy = nullptr, .phrases = parse_grammar},

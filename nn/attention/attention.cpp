@@ -59,25 +59,6 @@ Variable attend_to(const Tensor& keys, const Tensor& values, const Variable& que
   return Variable::constant(*queries.tape(), y.transpose(1, 2).reshape({queries.size(0), queries.size(1), -1}));
 }
 
-// Sets the elements of x (B, h, T_q, T_k) that the mask hides to `value`.
-void hide_keys(const Tensor& x, const AttentionOptions& options, double value) {
-  const std::int64_t queries = x.size(2), keys = x.size(3);
-  if (!options.causal && !options.key_lengths.defined() && !options.key_begin.defined()) return;
-  for (std::int64_t b = 0; b < x.size(0); ++b) {
-    const std::int64_t length = options.key_lengths.defined() ? options.key_lengths.data<std::int32_t>()[b] : keys;
-    for (std::int64_t i = 0; i < queries; ++i) {
-      const std::int64_t begin =
-          options.key_begin.defined() ? options.key_begin.data<std::int32_t>()[b * queries + i] : 0;
-      const std::int64_t last = options.causal ? std::min(length, i + keys - queries + 1) : length;
-      const std::int64_t end = std::max(begin, last);
-      const Tensor row = x.slice(0, b, b + 1).slice(2, i, i + 1);
-      for (const Tensor& hidden : {row.slice(3, 0, begin), row.slice(3, end, keys)}) {
-        if (hidden.numel() > 0) hidden.copy_from(Tensor::full(hidden.sizes(), x.dtype(), value));
-      }
-    }
-  }
-}
-
 // Returns what each head adds to the output, (B, h, T, dim): its part of `rows` (B, T, h·d_v) times its columns of W_O.
 Tensor head_outputs(const Tensor& rows, std::int64_t heads, const Linear& out) {
   Tape tape(no_grad);
@@ -136,10 +117,6 @@ Variable MultiHeadAttention::mix_values(const Variable& packed, std::int64_t beg
 Variable MultiHeadAttention::run_linear(const Variable& packed, const SelfMask& mask,
                                         LinearAttentionCache* cache) const {
   const std::int64_t batch = packed.size(0), length = packed.size(1), d = heads_.dim, d_v = heads_.value_dim;
-  if (packed.tape()->options().observer) {
-    fail_usage(
-        "model.attention_kind: expected softmax for maps of attention, got linear, which has no weights to show");
-  }
   check(mask.causal && !mask.lengths.defined(), "linear attention: expected a causal mask without lengths");
   const auto heads = [&](const Variable& rows, const std::unique_ptr<RmsNorm>& norm, std::int64_t count) {
     const Variable x = norm ? transform_heads(rows, norm->weight, count, heads_.transform) : rows;
@@ -151,10 +128,15 @@ Variable MultiHeadAttention::run_linear(const Variable& packed, const SelfMask& 
     require_no_recording(*packed.tape());
     options.state = cache->extend({batch, heads_.keys, d, d_v + 1}, packed.dtype(), length);
   }
-  const Variable y =
-      linear_attention(heads(parts[0], heads_.q_norm, heads_.queries), heads(parts[1], heads_.k_norm, heads_.keys),
-                       heads(parts[2], nullptr, heads_.keys), options);
-  return out.forward(reshape(transpose(y, 1, 2), {batch, length, -1}));
+  const Variable q = heads(parts[0], heads_.q_norm, heads_.queries), k = heads(parts[1], heads_.k_norm, heads_.keys);
+  const Variable y = linear_attention(q, k, heads(parts[2], nullptr, heads_.keys), options);
+  const Variable rows = reshape(transpose(y, 1, 2), {batch, length, -1});
+  if (const TensorObserver* const observer = packed.tape()->options().observer; observer && !cache) {
+    (*observer)(kSelfAttentionWeights,
+                [&] { return linear_attention_weights(q.value(), k.value(), options.key_begin); });
+    (*observer)(kSelfAttentionHeads, [&] { return head_outputs(rows.value(), heads_.queries, out); });
+  }
+  return out.forward(rows);
 }
 
 Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation,
@@ -202,22 +184,6 @@ Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache
   const bool first_tokens = cache->length() == k.size(2) && k.size(2) > 1;
   return out.forward(attend_to(first_tokens ? k : cache->keys(), first_tokens ? v : cache->values(), queries(),
                                heads_.queries, options));
-}
-
-Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
-  Tape tape(no_grad);
-  const double factor = options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.size(3)));
-  const Variable queries = scale(Variable::constant(tape, q), factor);
-  // The query heads of a group become rows of one product with the group's keys.
-  const std::int64_t groups = k.size(1), group = q.size(1) / std::max<std::int64_t>(groups, 1);
-  const Variable grouped = reshape(queries, {q.size(0), groups, group * q.size(2), q.size(3)});
-  const Tensor scores = matmul(grouped, Variable::constant(tape, k.transpose(2, 3)))
-                            .value()
-                            .reshape({q.size(0), q.size(1), q.size(2), k.size(2)});
-  hide_keys(scores, options, -std::numeric_limits<double>::infinity());
-  const Tensor weights = softmax(Variable::constant(tape, scores)).value();
-  hide_keys(weights, options, 0);  // also for queries that see no key
-  return weights;
 }
 
 CrossAttention::CrossAttention(const BlockConfig& config)

@@ -31,6 +31,8 @@ struct FirstValues {
 // Returns the weights (B, h, T_q, T_k) of scaled_dot_product_attention() before dropout, for observers. The op itself
 // never holds all weights at once.
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options);
+// The same of linear_attention(), (B, h, T, T), of q (B, h, T, d) and k (B, g, T, d): φ(q_t)·φ(k_s) over their sum.
+Tensor linear_attention_weights(const Tensor& q, const Tensor& k, const Tensor& key_begin);
 
 // The names of the tensors that self-attention without a cache passes to its tape's observer (TapeOptions), layer after
 // layer.
@@ -66,8 +68,7 @@ class MultiHeadAttention : public Module {
   explicit MultiHeadAttention(const BlockConfig& config);
   // With a cache, x continues the cached tokens, and its queries see them too; this needs a tape that does not record.
   // Linear attention has a cache of its own, `linear`. `rotation` is that of the tokens of x. If the caller moves x in,
-  // x can be freed as soon as Q, K and V are computed. Throws UsageError for linear attention on a tape with an
-  // observer, since it has no weights.
+  // x can be freed as soon as Q, K and V are computed.
   Variable forward(Variable x, const SelfMask& mask = {}, KeyValueCache* cache = nullptr, const Rotation& rotation = {},
                    const FirstValues& first = {}, LinearAttentionCache* linear = nullptr) const;
   std::int64_t heads() const { return heads_.queries; }

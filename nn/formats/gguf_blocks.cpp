@@ -12,16 +12,6 @@
 namespace tapeformer {
 namespace {
 
-constexpr std::array kTypes{GgufType{0, "F32", 1, 4},      GgufType{1, "F16", 1, 2},    GgufType{30, "BF16", 1, 2},
-                            GgufType{8, "Q8_0", 32, 34},   GgufType{2, "Q4_0", 32, 18}, GgufType{12, "Q4_K", 256, 144},
-                            GgufType{14, "Q6_K", 256, 210}};
-
-std::string type_names() {
-  std::string names;
-  for (const GgufType& type : kTypes) names += (names.empty() ? "" : ", ") + std::string(type.name);
-  return names;
-}
-
 std::uint16_t half_at(const char* bytes) {
   std::uint16_t bits;
   std::memcpy(&bits, bytes, sizeof bits);
@@ -30,27 +20,67 @@ std::uint16_t half_at(const char* bytes) {
 float scale_at(const char* bytes) { return kernels::widen_f16(half_at(bytes)); }
 int byte_at(const char* bytes) { return static_cast<std::uint8_t>(*bytes); }
 
+void read_f16(const char* block, float* out) { *out = scale_at(block); }
+void read_bf16(const char* block, float* out) { *out = kernels::widen(half_at(block)); }
+
 void read_q8_0(const char* block, float* out) {
   const float d = scale_at(block);
   for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(static_cast<std::int8_t>(block[2 + i]));
 }
 
-// The lower halves of the bytes are the first 16 values, the upper halves the others.
-void read_q4_0(const char* block, float* out) {
-  const float d = scale_at(block);
-  for (int i = 0; i < 16; ++i) {
-    const int both = byte_at(block + 2 + i);
-    out[i] = d * static_cast<float>((both & 15) - 8);
-    out[16 + i] = d * static_cast<float>((both >> 4) - 8);
+// Q4_0, Q4_1, Q5_0 and Q5_1: d; with a least value, m; of 5 bits, 4 bytes with the fifth bit of each value; 16 bytes
+// whose lower halves are the first 16 values, and whose upper halves are the others.
+template <int bits, bool has_least>
+void read_small(const char* block, float* out) {
+  const float d = scale_at(block), m = has_least ? scale_at(block + 2) : 0;
+  const char* low = block + (has_least ? 4 : 2);
+  std::uint32_t fifth = 0;
+  if (bits == 5) {
+    std::memcpy(&fifth, low, sizeof fifth);
+    low += sizeof fifth;
+  }
+  for (int i = 0; i < 32; ++i) {
+    const int both = byte_at(low + i % 16);
+    const int q = (i < 16 ? both & 15 : both >> 4) | static_cast<int>(fifth >> i & 1) << 4;
+    out[i] = has_least ? d * static_cast<float>(q) + m : d * static_cast<float>(q - (1 << (bits - 1)));
   }
 }
 
-// d, m, 12 bytes with the 6-bit factors s and t of 8 parts, 128 bytes with two values each. Of the factors, the first 4
-// bytes have s of parts 0 to 3, the next 4 have t, both in their lower 6 bits; the last 4 bytes have the lower 4 bits
-// of s and t of parts 4 to 7, whose upper 2 bits are those of the bytes before.
-void read_q4_k(const char* block, float* out) {
+// 16 bytes with a factor of 4 bits and, above it, one of the least value for each part of 16 values; 64 bytes with four
+// values each; d, m. Both halves of the block are stored alike.
+void read_q2_k(const char* block, float* out) {
+  const float d = scale_at(block + 80), m = scale_at(block + 82);
+  for (int i = 0; i < 256; ++i) {
+    const int half = i / 128, in_half = i % 128, factors = byte_at(block + i / 16);
+    const int q = byte_at(block + 16 + half * 32 + in_half % 32) >> in_half / 32 * 2 & 3;
+    out[i] = d * static_cast<float>(factors & 15) * static_cast<float>(q) - m * static_cast<float>(factors >> 4);
+  }
+}
+
+// 32 bytes with a bit of each value, 64 bytes with the lower 2 bits of four values each, 12 bytes with the 6-bit
+// factors of 16 parts, d. Of the factors, the first 8 bytes have the lower 4 bits, those of parts 8 to 15 above those
+// of parts 0 to 7; the last 4 bytes have the upper 2 bits. A value whose bit is not set is 4 less.
+void read_q3_k(const char* block, float* out) {
+  const char *high = block, *low = block + 32, *factors = block + 96;
+  const float d = scale_at(block + 108);
+  for (int i = 0; i < 256; ++i) {
+    const int half = i / 128, in_half = i % 128, part = i / 16;
+    const int lower = part < 8 ? byte_at(factors + part) & 15 : byte_at(factors + part - 8) >> 4;
+    const int factor = lower | (byte_at(factors + 8 + part % 4) >> part / 4 * 2 & 3) << 4;
+    const int q = byte_at(low + half * 32 + in_half % 32) >> in_half / 32 * 2 & 3;
+    const bool is_set = (byte_at(high + in_half % 32) >> i / 32 & 1) != 0;
+    out[i] = d * static_cast<float>(factor - 32) * static_cast<float>(is_set ? q : q - 4);
+  }
+}
+
+// Q4_K and Q5_K: d, m, 12 bytes with the 6-bit factors s and t of 8 parts; of 5 bits, 32 bytes with the fifth bits of 8
+// values each; 128 bytes with two values each. Of the factors, the first 4 bytes have s of parts 0 to 3, the next 4
+// have t, both in their lower 6 bits; the last 4 bytes have the lower 4 bits of s and t of parts 4 to 7, whose upper 2
+// bits are those of the bytes before.
+template <int bits>
+void read_with_factors(const char* block, float* out) {
   const float d = scale_at(block), m = scale_at(block + 2);
-  const char *factors = block + 4, *values = block + 16;
+  const char *factors = block + 4, *fifth = block + 16, *values = block + (bits == 5 ? 48 : 16);
   for (int part = 0; part < 8; ++part) {
     int s = 0, t = 0;
     if (part < 4) {
@@ -64,7 +94,8 @@ void read_q4_k(const char* block, float* out) {
     const float scale = d * static_cast<float>(s), least = m * static_cast<float>(t);
     for (int i = 0; i < 32; ++i) {
       const int both = byte_at(values + part / 2 * 32 + i);
-      out[part * 32 + i] = scale * static_cast<float>(part % 2 == 0 ? both & 15 : both >> 4) - least;
+      const int q = (part % 2 == 0 ? both & 15 : both >> 4) | (bits == 5 ? byte_at(fifth + i) >> part & 1 : 0) << 4;
+      out[part * 32 + i] = scale * static_cast<float>(q) - least;
     }
   }
 }
@@ -85,6 +116,37 @@ void read_q6_k(const char* block, float* out) {
   }
 }
 
+struct TypeRow {
+  GgufType type;
+  void (*read)(const char* block, float* values);  // null for F32, which is copied
+};
+constexpr TypeRow kTypes[] = {{{0, "F32", 1, 4}, nullptr},
+                              {{1, "F16", 1, 2}, read_f16},
+                              {{30, "BF16", 1, 2}, read_bf16},
+                              {{8, "Q8_0", 32, 34}, read_q8_0},
+                              {{2, "Q4_0", 32, 18}, read_small<4, false>},
+                              {{3, "Q4_1", 32, 20}, read_small<4, true>},
+                              {{6, "Q5_0", 32, 22}, read_small<5, false>},
+                              {{7, "Q5_1", 32, 24}, read_small<5, true>},
+                              {{10, "Q2_K", 256, 84}, read_q2_k},
+                              {{11, "Q3_K", 256, 110}, read_q3_k},
+                              {{12, "Q4_K", 256, 144}, read_with_factors<4>},
+                              {{13, "Q5_K", 256, 176}, read_with_factors<5>},
+                              {{14, "Q6_K", 256, 210}, read_q6_k}};
+
+// The row of the type for which `is` is true; null if there is none.
+template <class Is>
+const TypeRow* find_row(const Is& is) {
+  const auto* const found = std::ranges::find_if(kTypes, is, &TypeRow::type);
+  return found == std::end(kTypes) ? nullptr : found;
+}
+
+std::string type_names() {
+  std::string names;
+  for (const TypeRow& row : kTypes) names += (names.empty() ? "" : ", ") + std::string(row.type.name);
+  return names;
+}
+
 void write_q8_0(const float* values, char* block) {
   std::int8_t rounded[kernels::kQ8Block];
   kernels::F16 scale;
@@ -95,35 +157,28 @@ void write_q8_0(const float* values, char* block) {
 
 }  // namespace
 
-std::span<const GgufType> gguf_types() { return kTypes; }
-
 const GgufType& gguf_type(std::uint32_t id) {
-  const auto found = std::ranges::find(kTypes, id, &GgufType::id);
-  check(found != kTypes.end(), "type ", id, " is not supported, only ", type_names());
-  return *found;
+  const TypeRow* const row = find_row([&](const GgufType& type) { return type.id == id; });
+  check(row != nullptr, "type ", id, " is not supported, only ", type_names());
+  return row->type;
 }
 
 const GgufType& gguf_type(std::string_view name) {
-  const auto found = std::ranges::find(kTypes, name, &GgufType::name);
-  check(found != kTypes.end(), "type ", name, " is not supported, only ", type_names());
-  return *found;
+  const TypeRow* const row = find_row([&](const GgufType& type) { return type.name == name; });
+  check(row != nullptr, "type ", name, " is not supported, only ", type_names());
+  return row->type;
 }
 
 void dequantize(const GgufType& type, std::span<const char> blocks, std::span<float> out) {
   const std::int64_t count = std::ssize(blocks) / type.bytes;
   check(count * type.bytes == std::ssize(blocks) && count * type.values == std::ssize(out), "GGUF: ", blocks.size(),
         " bytes of ", type.name, " for ", out.size(), " values");
-  if (type.name == "F32") std::memcpy(out.data(), blocks.data(), blocks.size());
-  for (std::int64_t i = 0; i < count; ++i) {
-    const char* const block = blocks.data() + i * type.bytes;
-    float* const values = out.data() + i * type.values;
-    if (type.name == "F16") *values = scale_at(block);
-    if (type.name == "BF16") *values = kernels::widen(half_at(block));
-    if (type.name == "Q8_0") read_q8_0(block, values);
-    if (type.name == "Q4_0") read_q4_0(block, values);
-    if (type.name == "Q4_K") read_q4_k(block, values);
-    if (type.name == "Q6_K") read_q6_k(block, values);
+  const auto read = find_row([&](const GgufType& other) { return other.id == type.id; })->read;
+  if (!read) {
+    std::memcpy(out.data(), blocks.data(), blocks.size());
+    return;
   }
+  for (std::int64_t i = 0; i < count; ++i) read(blocks.data() + i * type.bytes, out.data() + i * type.values);
 }
 
 void quantize(const GgufType& type, std::span<const float> values, std::span<char> blocks) {

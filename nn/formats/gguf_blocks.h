@@ -13,11 +13,11 @@ struct GgufType {
   std::string_view name;
   std::int64_t values, bytes;
 };
-// F32, F16, BF16; Q8_0: 32 values d·q, d in F16, q of 8 bits; Q4_0: 32 values d·(q − 8), q of 4 bits; Q4_K: 256 values
-// of 4 bits in 8 parts, d·s·q − m·t with s and t of 6 bits for each part; Q6_K: 256 values of 6 bits in 16 parts,
-// d·s·(q − 32) with s of 8 bits for each part.
-std::span<const GgufType> gguf_types();
-// Throws Error, which lists the types that are supported.
+// F32, F16 and BF16; Q8_0: 32 values d·q, d in F16, q of 8 bits; Q4_0 and Q5_0: 32 values d·(q − 8) and d·(q − 16), q
+// of 4 and 5 bits; Q4_1 and Q5_1: d·q + m; Q4_K and Q5_K: 256 values of 4 or 5 bits in 8 parts, d·s·q − m·t with s and
+// t of 6 bits for each part; Q2_K: 2 bits in 16 parts, s and t of 4 bits; Q3_K: 3 bits in 16 parts, d·(s − 32)·(q − 4)
+// with s of 6 bits; Q6_K: 6 bits in 16 parts, d·s·(q − 32) with s of 8 bits.
+// These throw Error, which lists the types that are supported.
 const GgufType& gguf_type(std::uint32_t id);
 const GgufType& gguf_type(std::string_view name);
 

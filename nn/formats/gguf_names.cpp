@@ -46,6 +46,12 @@ TensorMap gguf_llama_map(const TransformerShape& shape, bool interleaved) {
                     {"final_norm.weight", {{"output_norm.weight"}}},
                 }};
   if (shape.qkv_bias) map.rows.push_back({"blocks.#.attention.qkv.bias", qkv("bias")});
+  if (shape.out_bias) map.rows.push_back({"blocks.#.attention.out.bias", {{"blk.#.attn_output.bias"}}});
+  if (shape.ff_bias) {
+    map.rows.push_back({"blocks.#.feed_forward.gate_up.bias",
+                        {{"blk.#.ffn_gate.bias", shape.ff_dim}, {"blk.#.ffn_up.bias", shape.ff_dim}}});
+    map.rows.push_back({"blocks.#.feed_forward.down.bias", {{"blk.#.ffn_down.bias"}}});
+  }
   if (shape.qk_norm) {
     map.rows.push_back({"blocks.#.attention.q_norm.weight", {{"blk.#.attn_q_norm.weight"}}});
     map.rows.push_back({"blocks.#.attention.k_norm.weight", {{"blk.#.attn_k_norm.weight"}}});

@@ -61,27 +61,32 @@ ParameterRates rates_of(const Model& encoder, std::span<const Variable> learning
 
 }  // namespace
 
-EncoderForClassification::EncoderForClassification(std::unique_ptr<Model> encoder, const ClassificationOptions& options)
+EncoderForClassification::Classifier::Classifier(const ClassificationOptions& options, std::span<const Tensor> layers) {
+  const std::int64_t dim = layers.back().size(2);
+  const DType dtype = layers.back().dtype();
+  const Init init = Init::truncated_normal(kInitStd);
+  if (options.mix) {
+    mix = std::make_unique<ScalarMix>(std::ssize(layers), dtype);
+    register_module("mix", *mix);
+  }
+  if (options.pooled) {
+    pooler = std::make_unique<Linear>(dim, dim, true, init, dtype);
+    register_module("pooler", *pooler);
+  }
+  output = std::make_unique<Linear>(dim, options.labels, true, init, dtype, ParameterKind::head);
+  register_module("output", *output);
+}
+
+EncoderForClassification::EncoderForClassification(std::shared_ptr<Model> encoder, const ClassificationOptions& options)
     : encoder_(std::move(encoder)), options_(options), dropout_(options.dropout) {
   check(options.labels > 0, "encoder for classification: expected at least one label, got ", options.labels);
   register_module("", *encoder_);
   ParametersRead observer(encoder_->named_parameters());
   const std::vector<Tensor> layers = layers_of_one_token(*encoder_, &observer);
   read_ = std::move(observer.read);
-  const std::int64_t dim = layers.back().size(2);
-  const DType dtype = layers.back().dtype();
-  const Init init = Init::truncated_normal(kInitStd);
-  if (options.mix) {
-    require_equal_widths(layers, "task.mix");
-    mix_ = std::make_unique<ScalarMix>(std::ssize(layers), dtype);
-    register_module("task.mix", *mix_);
-  }
-  if (options.pooled) {
-    pooler_ = std::make_unique<Linear>(dim, dim, true, init, dtype);
-    register_module("task.pooler", *pooler_);
-  }
-  output_ = std::make_unique<Linear>(dim, options.labels, true, init, dtype, ParameterKind::head);
-  register_module("task.output", *output_);
+  if (options.mix) require_equal_widths(layers, "task.mix");
+  classifier_ = std::make_unique<Classifier>(options, layers);
+  register_module("task", *classifier_);
 }
 
 Variable EncoderForClassification::vectors(const Batch& batch) const {
@@ -98,7 +103,7 @@ Variable EncoderForClassification::vectors(const Batch& batch) const {
   } else {
     layers = read(batch);
   }
-  return options_.mix ? mix_->forward(layers) : layers.front();
+  return options_.mix ? classifier_->mix->forward(layers) : layers.front();
 }
 
 Variable EncoderForClassification::logits(const Batch& batch, const Tensor& positions) const {
@@ -106,8 +111,9 @@ Variable EncoderForClassification::logits(const Batch& batch, const Tensor& posi
     const Variable all = vectors(batch);
     const Variable ids = Variable::constant(*all.tape(), positions);
     Variable chosen = dropout_.forward(embedding(reshape(all, {-1, all.size(2)}), ids));
-    if (pooler_) chosen = dropout_.forward(tanh(pooler_->forward(chosen)));
-    return output_->forward(chosen);
+    const Classifier& classifier = *classifier_;
+    if (classifier.pooler) chosen = dropout_.forward(tanh(classifier.pooler->forward(chosen)));
+    return classifier.output->forward(chosen);
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "nn/interfaces/model.h"
 #include "nn/layers/layers.h"
@@ -23,9 +24,12 @@ struct ClassificationOptions {
 // parameters come first and keep their names; the names of the classifier's parameters begin with "task.".
 class EncoderForClassification : public Module {
  public:
-  EncoderForClassification(std::unique_ptr<Model> encoder, const ClassificationOptions& options);
+  // Classifiers of several tasks may share an encoder.
+  EncoderForClassification(std::shared_ptr<Model> encoder, const ClassificationOptions& options);
 
   const Model& encoder() const { return *encoder_; }
+  // The parameters that are not the encoder's.
+  Module& classifier() const { return *classifier_; }
   std::int64_t labels() const { return options_.labels; }
 
   // Returns logits (N, labels) for the tokens at `positions`, i32 (N), each of which is row·T + the token's position.
@@ -40,12 +44,18 @@ class EncoderForClassification : public Module {
  private:
   Variable vectors(const Batch& batch) const;
 
-  const std::unique_ptr<Model> encoder_;
+  struct Classifier : Module {
+    Classifier(const ClassificationOptions& options, std::span<const Tensor> layers);
+
+    std::unique_ptr<ScalarMix> mix;
+    std::unique_ptr<Linear> pooler;
+    std::unique_ptr<Linear> output;
+  };
+
+  const std::shared_ptr<Model> encoder_;
   const ClassificationOptions options_;
   std::vector<Variable> read_;  // the encoder's parameters on which the vectors of tokens depend
-  std::unique_ptr<ScalarMix> mix_;
-  std::unique_ptr<Linear> pooler_;
-  std::unique_ptr<Linear> output_;
+  std::unique_ptr<Classifier> classifier_;
   Dropout dropout_;
 };
 

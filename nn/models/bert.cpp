@@ -61,7 +61,7 @@ std::vector<Key> bert_keys() {
       {.norm = NormPlace::post, .activation = ActivationKind::gelu, .position = PositionKind::learned});
   std::ranges::find(keys, "norm_eps", &Key::name)->default_value = 1e-12;
   keys.push_back({"segments", std::int64_t{1}, "segments of a row that have an embedding each (1 = no such embedding)",
-                  between(1, 2)});
+                  between(1, 1000)});
   keys.push_back(tied_key(TiedEmbeddings::output));
   keys.push_back({"next_sentence", false, "also predict whether the second segment of a row follows the first"});
   return keys;

@@ -197,8 +197,15 @@ void Module::load_state_dict(const std::map<std::string, Tensor>& state) const {
 
 void Module::load_state_dict(const SafetensorsFile& file) const { load_tensors(named_tensors(), file); }
 
-void Module::load_tensors(const NamedTensors& tensors, const SafetensorsFile& file) {
-  check_tensors(tensors, file.entries());
+void Module::load_tensors(const NamedTensors& tensors, const SafetensorsFile& file, std::string_view unread) {
+  auto entries = file.entries();
+  if (!unread.empty()) {
+    std::erase_if(entries, [&](const auto& entry) {
+      const auto is_it = [&](const auto& tensor) { return tensor.first == entry.first; };
+      return entry.first.starts_with(unread) && std::ranges::none_of(tensors, is_it);
+    });
+  }
+  check_tensors(tensors, entries);
   for (const auto& [name, tensor] : tensors) file.read(name, tensor);
 }
 

@@ -159,12 +159,32 @@
       tapeformer.table([["head", "loss rises", "previous", "same", "induction", "on random", "first", "distance"], ...rows])];
   }
 
+  // A curve of the loss of a text file by the number of tokens before a token in its window.
+  function positions() {
+    const parts = (state.map.by_position ?? []).filter((part) => part.loss !== null);
+    if (parts.length === 0) return [];
+    const step = 72, top = 30, bottom = 200, most = Math.max(...parts.map((part) => part.loss), 1e-12);
+    const x = (i) => (i + .5) * step, y = (loss) => bottom - (bottom - top) * loss / most;
+    const svg = shape("svg", {width: step * parts.length, height: bottom + 30, role: "img"});
+    svg.append(shape("line", {x1: 0, y1: bottom, x2: step * parts.length, y2: bottom, class: "axis"}),
+      shape("polyline", {points: parts.map((part, i) => `${x(i)},${y(part.loss)}`).join(" "), class: "curve"}));
+    parts.forEach(({first, last, tokens, loss, accuracy}, i) => {
+      const dot = shape("circle", {cx: x(i), cy: y(loss), r: 4, class: "dot"});
+      dot.append(shape("title", {}, `${number(tokens)} tokens, ${number(100 * accuracy)} % of them right`));
+      svg.append(dot, shape("text", {x: x(i), y: y(loss) - 9, "text-anchor": "middle"}, number(loss)),
+        shape("text", {x: x(i), y: bottom + 18, "text-anchor": "middle"}, first === last ? first : `${first}–${last}`));
+    });
+    return [element("h2", {}, "Loss by place in the window"), element("p", {className: "quiet"},
+      "Of a text file, in nats per token, by the number of tokens before a token in its window."),
+      element("div", {className: "wide"}, svg)];
+  }
+
   const place = element("div");
   function draw() {
     const one = chosen();
     reading.textContent = "Point at a square or a token. Arrow keys go to the next head or layer.";
     place.replaceChildren(grid(), element("h2", {}, `Layer ${state.layer}, ${one.label}`), reading,
-      element("div", {className: "both"}, matrix(), lines), ...ranking(), ...lens());
+      element("div", {className: "both"}, matrix(), lines), ...ranking(), ...lens(), ...positions());
     look(null);
   }
   function choose(layer, column) {
@@ -186,6 +206,7 @@
     document.body.append(element("div", {className: "controls"}, element("label", {}, "attention of", select)));
   }
   document.body.append(element("p", {className: "quiet"},
-    "A row of a matrix is a query, a column a key; a row sums to 1. Green bars: the norm of what a head adds to the residual stream."), place);
+    "A row of a matrix is a query, a column a key; a row sums to 1." + (last.layers[0].heads[0].output
+      ? " Green bars: the norm of what a head adds to the residual stream." : "")), place);
   draw();
 })();

@@ -44,11 +44,10 @@
       element("div", {className: "words"}, ...looks));
   }
 
-  const known = data.captions.filter(({reference}) => reference !== undefined);
-  const right = known.filter(({caption, reference}) => caption === reference).length;
   document.body.append(element("h1", {}, data.title),
-    element("p", {className: "quiet"}, `${data.captions.length} images` +
-      (known.length ? `, ${right} of ${known.length} captions exactly as given` : "") +
-      ". Behind each image, its caption word by word: the brighter a cell, the more the model looked at it."),
+    element("p", {className: "quiet"}, `${data.written} captions` +
+      (data.right === undefined ? "" : `, ${data.right} of them exactly as given`) +
+      (data.captions.length < data.written ? `; the other ${data.captions.length} are below` : "") +
+      ". Beside each image, its caption word by word: the brighter a cell, the more the model looked at it."),
     ...data.captions.map(figure));
 })();

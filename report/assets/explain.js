@@ -11,7 +11,7 @@
   const cell = (value) => Number.isInteger(value) ? value.toLocaleString("en") : digits(value);
 
   const named = (part, ...children) => element("div", {className: "values tensor"},
-    element("div", {className: "name"}, part.name, element("span", {className: "shape"}, `  (${part.shape.join(", ")})`)),
+    element("div", {className: "name"}, part.name, element("span", {className: "shape"}, part.shape.length ? `  (${part.shape.join(", ")})` : "")),
     ...children);
 
   // The numbers of a tensor of at most two axes; a matrix with many columns is cut.

@@ -24,10 +24,11 @@ const tapeformer = {
     return String(Number(value.toPrecision(4)));
   },
 
+  // Words that a line never breaks.
   duration(seconds) {
     const s = Math.round(seconds);
-    if (s < 60) return s + " s";
-    if (s < 3600) return Math.floor(s / 60) + " min " + (s % 60) + " s";
-    return Math.floor(s / 3600) + " h " + Math.floor(s % 3600 / 60) + " min";
+    if (s < 60) return `${s}\u00a0s`;
+    if (s < 3600) return `${Math.floor(s / 60)}\u00a0min\u00a0${s % 60}\u00a0s`;
+    return `${Math.floor(s / 3600)}\u00a0h\u00a0${Math.floor(s % 3600 / 60)}\u00a0min`;
   },
 };

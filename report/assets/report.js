@@ -21,6 +21,10 @@
     series("Norm of the gradient", [train("grad_norm")]),
     series("Tokens a second", [train("tokens_per_s")]),
   ];
+  // A chart for the training loss of each of several tasks.
+  for (const key of new Set(data.runs.flatMap((run) => Object.keys(run.train)))) {
+    if (key.startsWith("loss of ")) charts.push(series("Training: " + key, [train(key)]));
+  }
   // A chart for every other metric of the evaluations.
   const measured = new Set(data.runs.flatMap((run) => Object.keys(run.eval)));
   for (const key of measured) {

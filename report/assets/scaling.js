@@ -5,7 +5,7 @@
   const axes = {N: "N, parameters without embeddings and heads", D: "D, tokens of training", C: "C = 6ND, operations of training"};
   const colours = ["#2f7ed8", "#1b1f24", "#d9534f"];
   if (matchMedia("(prefers-color-scheme: dark)").matches) colours[1] = "#e4e8ec";
-  const short = (value) => Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(3) : number(value);
+  const short = (value) => Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(3).replace(/\.?0*e\+?/, "e") : number(value);
   const interval = (value) => `${short(value.value)} [${short(value.low)}, ${short(value.high)}]`;
   const percent = (share) => (share > 0 ? "+" : "") + (100 * share).toFixed(2) + " %";
 

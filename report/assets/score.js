@@ -4,7 +4,7 @@
   const {data, element, number} = tapeformer;
   const lines = [["the model", "accuracy", "#2f7ed8"], ["best possible", "optimum", "#3a9d5d"], ["chance", "chance", "#7f7f7f"]]
     .filter(([, key]) => data.groups.some((group) => group[key] !== undefined));
-  const percent = (share) => share === undefined ? "–" : (100 * share).toFixed(2) + " %";
+  const percent = (share) => share === undefined ? "–" : (100 * share).toFixed(2) + "\u00a0%";
   const at = (group, place) => group.group !== "" && isFinite(group.group) ? Number(group.group) : place;
   const place = element("div", {className: "chart"}), reading = element("div", {className: "reading quiet"});
   const legend = element("div", {className: "legend"}, ...lines.map(([name, , colour]) => {
@@ -12,10 +12,12 @@
     swatch.style.background = colour;
     return element("label", {}, swatch, name);
   }));
-  document.body.append(element("h1", {}, data.title), place, legend, reading,
+  // A curve over one group would be a point at the edge of an empty chart.
+  document.body.append(element("h1", {}, data.title), ...(data.groups.length > 1 ? [place, legend, reading] : []),
     tapeformer.table([["group", "questions", "right", "per token", "per byte", "chance", "best possible"],
       ...data.groups.map((group) => [group.group, number(group.questions), percent(group.accuracy),
         percent(group.accuracy_per_token), percent(group.accuracy_per_byte), percent(group.chance), percent(group.optimum)])]));
+  if (data.groups.length < 2) return;
   const rows = data.groups.map((group, i) => [at(group, i), ...lines.map(([, key]) => 100 * (group[key] ?? NaN))]);
   const graph = new Dygraph(place, rows.sort((a, b) => a[0] - b[0]), {
     labels: ["group", ...lines.map(([name]) => name)], colors: lines.map(([, , colour]) => colour), legend: "never",

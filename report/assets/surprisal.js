@@ -47,7 +47,7 @@
   panel.textContent = "Point at a token, or use the arrow keys.";
   document.body.append(element("h1", {}, data.title),
     element("p", {}, `${number(scored.length)} tokens, ${number(mean)} nats each, perplexity ${number(Math.exp(mean))}. `,
-      element("span", {className: "quiet"}, "0 bits ", element("span", {className: "scale"}), ` ${kMostBits} bits or more`)),
+      element("span", {className: "quiet legend"}, "0 bits ", element("span", {className: "scale"}), ` ${kMostBits} bits or more`)),
     ...texts, panel);
   addEventListener("keydown", (event) => {
     const move = {ArrowLeft: -1, ArrowRight: 1}[event.key];

@@ -59,7 +59,8 @@ void explain_perplexity_of_text(WorkedExample& out, const TopicOptions& options)
   }
   const auto run = load_run<TrainedLanguageModel>(ModelSource(run_path));
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  const std::vector<std::int32_t> ids = prompt_tokens(*run.tokenizer, *run.model, text);
+  const std::vector<std::int32_t> ids =
+      prompt_tokens(*run.tokenizer, *run.model, text, text_prefix(run, *run.tokenizer));
   check(ids.size() >= 2, "explain perplexity: the text has ", ids.size(), " tokens, at least 2 are needed");
   const std::vector<double> nats = surprisals(*run.model, std::span<const std::int32_t>(ids), {});
   std::vector<std::string> tokens;

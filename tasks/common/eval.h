@@ -23,6 +23,7 @@ struct EvalRequest {
   bool no_pseudo = false;
   std::vector<std::string> without_heads = {};     // the names of heads that are removed (HeadPlace)
   bool by_position = false, by_frequency = false;  // also report the loss by these properties of tokens
+  bool by_length = false;                          // also report the BLEU of translations by the length of sources
   ProgressMaker progress = {};
   std::function<void(const std::string&)> warn = [](const std::string&) {};
   std::function<void(const TrainedModel&)> on_loaded = [](const TrainedModel&) {};  // called when the run is loaded
@@ -42,8 +43,9 @@ Trained open_run(const EvalRequest& request) {
   return trained;
 }
 
-// Encodes the text of a file, folder or glob, read as the run's training reads it. Calls `warn` with each TextNote.
-EncodedText read_text(const std::string& input, const ResolvedConfig& config, const Tokenizer& tokenizer,
+// Encodes the text of a file, folder or glob, read as the run's training reads it. For a causal model, text_prefix()
+// comes first. Calls `warn` with each TextNote.
+EncodedText read_text(const std::string& input, const TrainedModel& run, const Tokenizer& tokenizer,
                       const std::function<void(const std::string&)>& warn);
 
 // Adds the last keys of a result: the checkpoint and the precision of products that it was computed with.

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/text/joined.h"
 #include "nn/attention/head_places.h"
+#include "tasks/common/shared_tasks.h"
 #include "train/config/run_config.h"
 
 namespace tapeformer {
@@ -23,6 +24,10 @@ void require_untuned(bool fits, const ModelSource& source, const ResolvedConfig&
 
 }  // namespace
 
+std::string_view other_tensors(const ResolvedConfig& config) {
+  return config.task_row().several ? kClassifierTensors : std::string_view();
+}
+
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected) {
   require_untuned(!config.task_row().has_labels, source, config, expected);
 }
@@ -32,7 +37,7 @@ namespace {
 // Throws Error unless the run's model fits. `expected` says in words which models do.
 void require_model(const ModelSource& source, bool fits, std::string_view expected) {
   const ResolvedConfig config = config_of(source);
-  require_untuned(!config.task_row().has_labels && !config.task_row().tunes_vectors, source, config, expected);
+  require_untuned(trains_own_head(config), source, config, expected);
   check(fits, find_run(source.path).run.root.string(), ": the model is a ", config.model.type, ", expected ", expected,
         "; ", config.task_row().commands);
 }
@@ -41,6 +46,12 @@ void require_model(const ModelSource& source, bool fits, std::string_view expect
 
 void require_task(const ModelSource& source, std::string_view task) {
   require_model(source, config_of(source).family().task == task, find_task_row(task).model);
+}
+
+std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& tokenizer) {
+  const bool is_imported = run.checkpoint == checkpoint_name(0);
+  if (!is_imported && run.config.train.init_from.empty()) return {};
+  return tokenizer.frame().before;
 }
 
 namespace {
@@ -96,7 +107,7 @@ void require_memory(const TrainedModel& trained, const Module& model) {
 
 void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
                 const Module& model) {
-  load_weights(trained.run, found.folder, model);
+  load_weights(trained.run, found.folder, model, other_tensors(trained.config));
   std::vector<HeadPlace> places;
   for (const std::string& name : options.without_heads) places.push_back(find_head(model, name));
   remove_heads(model, places);

@@ -50,6 +50,11 @@ struct TrainedOnText : TrainedModel {
 using TrainedLanguageModel = TrainedOnText<CausalModel>;
 using TrainedTextModel = TrainedOnText<Model>;  // of any task that reads plain text
 
+// Returns the tokens before a text as a causal model has learned them: what its tokenizer says (Tokenizer::frame()) for
+// a published model, and for runs that began with its weights. None for a run that began with random values: whatever
+// its tokenizer says, its training has read texts without them.
+std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& tokenizer);
+
 // Loads the model of the checkpoint that find_checkpoint() chooses; `warnings` names the damaged ones that it skips.
 // Only the memory of the model itself is needed: the file's values are read straight into it. Safe beside a training
 // that prunes its checkpoints. Throws Error when there is no checkpoint, when it does not fit, or when the run has a
@@ -81,6 +86,9 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
 // head that the model does not have.
 void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
                 const Module& model);
+// Returns how the names of a checkpoint's tensors begin that are not of the family's model with its heads: those of the
+// classifiers of several tasks; empty if there are none.
+std::string_view other_tensors(const ResolvedConfig& config);
 // Throws Error if the machine's memory is too small for the weights of a model, which may be made under ShapesOnly, in
 // the format of `trained`.
 void require_memory(const TrainedModel& trained, const Module& model);

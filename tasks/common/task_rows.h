@@ -14,5 +14,6 @@ TaskRow glove_task();
 TaskRow captioning_task();
 TaskRow instructions_task();
 TaskRow sentences_task();
+TaskRow multi_task();
 
 }  // namespace tapeformer

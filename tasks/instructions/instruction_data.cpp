@@ -18,24 +18,34 @@ ConversationFile training_conversations(const Config::Data& data) {
                              "corpus " + data.corpus);
 }
 
-// What ChatML writes around messages, and the messages.
-void add_texts(std::span<const Conversation> conversations, std::vector<std::string>& texts) {
+// Adds the messages as ChatML writes them, a part of them at a time, so that there is no second copy of them all.
+void add_messages(std::span<const Conversation> conversations, TokenizerTrainer& trainer) {
+  constexpr std::size_t kPartBytes = std::size_t{1} << 20;
+  std::vector<std::string> texts;
+  std::size_t bytes = 0;
+  const auto add_part = [&] {
+    trainer.add(std::vector<std::string_view>(texts.begin(), texts.end()));
+    texts.clear();
+    bytes = 0;
+  };
   for (const Conversation& conversation : conversations) {
-    for (const ChatMessage& message : conversation.messages)
-      texts.push_back(str_cat(message.role, '\n', message.content));
+    for (const ChatMessage& message : conversation.messages) {
+      bytes += texts.emplace_back(str_cat(message.role, '\n', message.content)).size();
+      if (bytes >= kPartBytes) add_part();
+    }
   }
+  add_part();
 }
 
 std::unique_ptr<Tokenizer> learn_chat_tokenizer(const ResolvedConfig& config, std::span<const Conversation> train,
                                                 std::span<const Conversation> valid, const ProgressMaker& progress) {
-  std::vector<std::string> texts{"system\n", "user\n", "assistant\n"};
-  add_texts(train, texts);
-  if (config.tokenizer.kind == TokenizerKind::character) add_texts(valid, texts);
-  const std::vector<std::string_view> views(texts.begin(), texts.end());
-  return train_tokenizer({.kind = word_of(config.tokenizer.kind),
-                          .vocab = config.tokenizer.vocab,
-                          .special_tokens = chat_special_tokens()},
-                         views, start_progress(progress, "learning merges"));
+  const auto trainer = make_tokenizer_trainer({.kind = word_of(config.tokenizer.kind),
+                                               .vocab = config.tokenizer.vocab,
+                                               .special_tokens = chat_special_tokens()});
+  trainer->add(std::vector<std::string_view>{"system\n", "user\n", "assistant\n"});
+  add_messages(train, *trainer);
+  if (config.tokenizer.kind == TokenizerKind::character) add_messages(valid, *trainer);
+  return trainer->finish(start_progress(progress, "learning merges"));
 }
 
 // Chooses tokenizer and chat template.

@@ -179,7 +179,16 @@ PublishedModel read_gguf(const fs::path& path) {
     map.spare.emplace_back(kFrequencies);
     return map;
   };
+  // Which biases a llama has is said by its tensors alone.
+  if (architecture == "llama") {
+    const auto has = [&](const char* name) { return file->tensors().contains(name); };
+    model.options["attention_bias"] = !has("blk.0.attn_q.bias")       ? "false"
+                                      : has("blk.0.attn_output.bias") ? "true"
+                                                                      : "qkv";
+    model.options["ff_bias"] = has("blk.0.ffn_up.bias") ? "true" : "false";
+  }
   model.tensors = std::move(file);
+  if (architecture == "gpt2") leave_out_zero_biases(model);
   return model;
 }
 
@@ -257,7 +266,8 @@ std::vector<std::string> write_gguf_model(const TrainedTextModel& run, const fs:
     check(!config.contains(key) || config[key] == expected, "export: ", key, ": expected ", dump_json(expected),
           " for GGUF, got ", dump_json(config.value(key, Json())));
   };
-  for (const char* key : {"attention_bias", "mlp_bias"}) require(key, false);
+  // llama.cpp reads biases of a llama where they are, but none of a qwen3.
+  if (architecture != "llama") require("attention_bias", false);
   require("scale_attn_weights", true);
   if (architecture == "gpt2" && config["activation_function"] != "gelu") require("activation_function", "gelu_new");
   const FileType& type = *std::ranges::find(kFileTypes, word, &FileType::word);

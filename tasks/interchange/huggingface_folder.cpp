@@ -8,6 +8,7 @@
 #include "nn/models/shared/transformer_keys.h"
 #include "tasks/interchange/huggingface_layout.h"
 #include "tokenizer/masked_symbols.h"
+#include "tokenizer/special_tokens.h"
 #include "train/run/disk.h"
 
 namespace tapeformer {
@@ -82,21 +83,17 @@ PublishedModel read_huggingface(const fs::path& folder) {
   }
   model.chat = read_chat(folder);
   model.tensors = std::move(weights);
+  if (layout->model_type == "gpt2") leave_out_zero_biases(model);
   return model;
 }
 
-// Returns the id of the first of the special tokens that the tokenizer has; null if it has none.
-Json first_id(const Tokenizer& tokenizer, std::initializer_list<std::string_view> names) {
-  for (const std::string_view name : names) {
-    if (const auto id = tokenizer.special(name)) return *id;
-  }
-  return nullptr;
-}
-
-// The ids of the tokens that begin and end a text.
-Json text_ends(const Tokenizer& tokenizer) {
-  return {{"bos_token_id", first_id(tokenizer, {kEndOfText, "<s>", "<|begin_of_text|>"})},
-          {"eos_token_id", first_id(tokenizer, {kEndOfText, "</s>", "<|end_of_text|>"})}};
+// The ids of the tokens that begin and end a text; null for one that the tokenizer does not have.
+Json text_ends(const Tokenizer& tokenizer, bool bert) {
+  const auto json = [](std::optional<std::int32_t> id) { return id ? Json(*id) : Json(); };
+  const TextFrame frame = bert ? TextFrame() : tokenizer.frame();
+  const auto begin = frame.before.empty() ? text_begin_token(tokenizer) : frame.before.front();
+  const auto end = frame.after.empty() ? text_end_token(tokenizer) : frame.after.front();
+  return {{"bos_token_id", json(begin)}, {"eos_token_id", json(end)}};
 }
 
 // Returns tokenizer.json; for BERT it says that [CLS] and [SEP] are put around a text.
@@ -156,7 +153,7 @@ std::vector<std::string> write_huggingface(const TrainedTextModel& run, const fs
   const Tokenizer& tokenizer = *run.tokenizer;
   const KeyValues& options = run.config.model.options;
   Json config = config_json(layout, run.config, tokenizer.vocab_size());
-  Json ends = text_ends(tokenizer);
+  Json ends = text_ends(tokenizer, bert);
   config.update(ends);
   if (bert) {
     config["pad_token_id"] = masked_symbols(tokenizer).padding;

@@ -173,11 +173,17 @@ void write_qwen3(const KeyValues& options, Json& config) {
   config["attention_bias"] = options.text("attention_bias") == "true";
 }
 
-void read_bert(const Json&, Options& options) { options["segments"] = "2"; }
+void read_bert(const Json& config, Options& options) {
+  const std::int64_t types = integer_or(config, "type_vocab_size", 2);
+  // One type would be a vector that is added to every token, for which the model has no place.
+  if (types < 2) fail_value("type_vocab_size", types, "2 or more");
+  options["segments"] = std::to_string(types);
+}
 
 void write_bert(const KeyValues& options, Json& config) {
   config["hidden_dropout_prob"] = options.number("dropout");
   config["attention_probs_dropout_prob"] = options.number("attention_dropout");
+  config["type_vocab_size"] = std::max<std::int64_t>(options.integer("segments"), 2);
   config["pad_token_id"] = 0;
 }
 

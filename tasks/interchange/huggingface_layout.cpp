@@ -117,7 +117,6 @@ HuggingFaceLayout bert_layout() {
                       {"num_attention_heads", "heads", 12},
                       {"layer_norm_eps", "norm_eps", 1e-12}},
           .fixed = {{"hidden_act", "gelu"},
-                    {"type_vocab_size", 2},
                     {"position_embedding_type", "absolute"},
                     {"is_decoder", false},
                     {"add_cross_attention", false}},

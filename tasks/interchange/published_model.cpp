@@ -77,6 +77,28 @@ std::unique_ptr<Tokenizer> with_vocab(std::unique_ptr<Tokenizer> tokenizer, std:
   return Tokenizer::from_json(dump_json(file), origin);
 }
 
+void leave_out_zero_biases(PublishedModel& model) {
+  const auto is_bias = [](const std::string& name) { return name.ends_with(".bias"); };
+  bool has_biases = false;
+  for (const auto& tensor : model.tensors->tensors()) {
+    if (!is_bias(tensor.first)) continue;
+    const Tensor values = model.tensors->read(tensor.first);
+    if (std::ranges::any_of(values.span<float>(), [](float value) { return value != 0; })) return;
+    has_biases = true;
+  }
+  if (!has_biases) return;
+  model.options["bias"] = "false";
+  model.warnings.emplace_back("all biases are zeros: the run's model has none");
+  model.map = [is_bias, whole = model.map](const TransformerShape& shape) {
+    TensorMap map = whole(shape);
+    for (const TensorMapping& row : map.rows) {
+      if (is_bias(row.parameter)) map.spare.push_back(row.parts.front().name);
+    }
+    std::erase_if(map.rows, [&](const TensorMapping& row) { return is_bias(row.parameter); });
+    return map;
+  };
+}
+
 RunFolder import_model(const PublishedModel& published, const std::filesystem::path& out) {
   require_no_run(out);
   const ResolvedConfig config = imported_config(published, out);

@@ -33,6 +33,10 @@ struct PublishedModel {
 // already, if the model needs more memory than the machine has, or if the tensors do not fit; then `out` is no run.
 RunFolder import_model(const PublishedModel& model, const std::filesystem::path& out);
 
+// Takes the biases away from a model in GPT-2's layout if all of them are zeros, as an export writes them for a model
+// without biases, so that it comes back as it was; a warning says so.
+void leave_out_zero_biases(PublishedModel& model);
+
 // A format of published models.
 struct PublishedFormat {
   std::string name, help;                            // the value of --format; what the format is, for --help

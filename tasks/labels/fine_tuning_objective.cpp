@@ -56,11 +56,12 @@ Variable weighted_cross_entropy(const Variable& logits, std::span<const std::int
 
 }  // namespace
 
-FineTuningObjective::FineTuningObjective(const ResolvedConfig& config, LabelledData data)
+FineTuningObjective::FineTuningObjective(const ResolvedConfig& config, LabelledData data, std::shared_ptr<Model> shared)
     : Objective(config),
       data_(std::move(data)),
       task_(find_label_task(config.task.kind)),
-      model_(make_encoder_for_classification(config, *data_.tokenizer, std::ssize(data_.labels))) {
+      model_(shared ? make_encoder_for_classification(config, std::move(shared), std::ssize(data_.labels))
+                    : make_encoder_for_classification(config, *data_.tokenizer, std::ssize(data_.labels))) {
   const RowEncoder encoder(task_, model_->encoder(), *data_.tokenizer, data_.labels);
   const std::string& valid_file = config.data.valid_labels.empty() ? config.data.labels : config.data.valid_labels;
   train_ = encoder.encode_all(data_.train, config.data.labels);
@@ -112,10 +113,10 @@ Variable FineTuningObjective::micro_loss(Tape& tape, std::int64_t step, std::int
   const LabelledBatch batch = batch_of(tape, rows(step, micro_step * config_.train.batch, config_.train.batch));
   if (std::ranges::all_of(batch.targets, [](std::int32_t target) { return target == kIgnoredTarget; })) return {};
   const Variable logits = model_->logits(batch.rows, batch.positions);
-  if (!weights_.empty()) return weighted_cross_entropy(logits, batch.targets, weights_, mean.targets);
+  if (!weights_.empty()) return weighted_cross_entropy(logits, batch.targets, weights_, mean.normalizer());
   const CrossEntropyOptions options{.smoothing = config_.train.label_smoothing,
                                     .z_loss = config_.train.z_loss,
-                                    .normalizer = mean.targets,
+                                    .normalizer = mean.normalizer(),
                                     .nll = nll_.accumulator()};
   const auto loss = [&](const Variable& rows, std::span<const std::int32_t> targets) {
     return cross_entropy(rows, Variable::constant(tape, Tensor::from(targets, {std::ssize(targets)})), options);

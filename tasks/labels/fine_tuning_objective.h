@@ -12,8 +12,9 @@ namespace tapeformer {
 // and the epoch; the number of micro-steps has no influence.
 class FineTuningObjective : public Objective {
  public:
-  // Makes the model that the configuration describes. Throws Error for an example that the model cannot read.
-  FineTuningObjective(const ResolvedConfig& config, LabelledData data);
+  // Makes the model that the configuration describes; with `shared`, an encoder that other tasks train too, only its
+  // classifier. Throws Error for an example that the model cannot read.
+  FineTuningObjective(const ResolvedConfig& config, LabelledData data, std::shared_ptr<Model> shared = nullptr);
 
   const LabelledData& data() const { return data_; }
   const EncoderForClassification& model() const override { return *model_; }

@@ -82,11 +82,14 @@ struct LabelledObjectiveData : ObjectiveDataOf<LabelledData> {
   }
 };
 
-LabelledData dummy_examples(const ResolvedConfig& config, const RunFolder* run) {
+}  // namespace
+
+LabelledData dummy_examples(const ResolvedConfig& config, KnownVocabulary known) {
   const LabelTask& task = find_label_task(config.task.kind);
-  LabelledData data{.tokenizer = dummy_text_tokenizer(config, run), .labels = {}, .train = {}, .valid = {}};
-  if (run) {
-    data.labels = read_labels(run->labels());
+  LabelledData data{.tokenizer = std::move(known.tokenizer), .labels = {}, .train = {}, .valid = {}};
+  if (!data.tokenizer) data.tokenizer = dummy_text_tokenizer(config, nullptr);
+  if (known.labels) {
+    data.labels = std::move(*known.labels);
   } else if (task.extracts_span) {
     data.labels = {"start", "end"};
   } else {
@@ -110,7 +113,9 @@ LabelledData dummy_examples(const ResolvedConfig& config, const RunFolder* run) 
   return data;
 }
 
-}  // namespace
+std::unique_ptr<ObjectiveData> labelled_objective_data(LabelledData data) {
+  return std::make_unique<LabelledObjectiveData>(std::move(data));
+}
 
 TaskRow label_task_row(const LabelTask& task) {
   return {.name = task.name,
@@ -128,13 +133,18 @@ TaskRow label_task_row(const LabelTask& task) {
           .check = check_labels,
           .prepare = [](const ResolvedConfig& config, const RunFolder* resumed,
                         const ProgressMaker& progress) -> std::unique_ptr<ObjectiveData> {
-            return std::make_unique<LabelledObjectiveData>(prepare_labelled_data(config, resumed, progress));
+            return labelled_objective_data(prepare_labelled_data(config, vocabulary_of(resumed), progress));
           },
           .dummy = [](const ResolvedConfig& config, const RunFolder* run) -> std::unique_ptr<ObjectiveData> {
-            return std::make_unique<LabelledObjectiveData>(dummy_examples(config, run));
+            return labelled_objective_data(dummy_examples(config, vocabulary_of(run)));
           },
           .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
             return std::make_unique<FineTuningObjective>(config, take_data<LabelledData>(std::move(data)));
+          },
+          .make_on = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data,
+                        std::shared_ptr<Model> model) -> std::unique_ptr<Objective> {
+            return std::make_unique<FineTuningObjective>(config, take_data<LabelledData>(std::move(data)),
+                                                         std::move(model));
           },
           .plan = plan_labels,
           .evaluate = evaluate_labels};

@@ -69,6 +69,8 @@ void warn_of_labels(const std::string& file, std::span<const LabelledExample> ex
   }
 }
 
+}  // namespace
+
 std::unique_ptr<Tokenizer> learn_tokenizer(const ResolvedConfig& config, std::span<const LabelledExample> examples,
                                            const ProgressMaker& progress) {
   std::vector<std::string> texts;
@@ -81,8 +83,6 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const ResolvedConfig& config, std::sp
   const std::vector<std::string_view> views(texts.begin(), texts.end());
   return train_tokenizer(tokenizer_options(config, false), views, start_progress(progress, "learning merges"));
 }
-
-}  // namespace
 
 std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, double fraction, std::uint64_t seed) {
   const LabelKinds kinds(examples);
@@ -121,8 +121,12 @@ std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, do
   return held_out;
 }
 
-LabelledData prepare_labelled_data(const ResolvedConfig& config, const RunFolder* resumed,
-                                   const ProgressMaker& progress) {
+KnownVocabulary vocabulary_of(const RunFolder* run) {
+  if (!run) return {};
+  return {Tokenizer::load(run->tokenizer()), read_labels(run->labels()), run->root.string()};
+}
+
+LabelledData prepare_labelled_data(const ResolvedConfig& config, KnownVocabulary known, const ProgressMaker& progress) {
   const Config::Data& data = config.data;
   const LabelTask& task = find_label_task(config.task.kind);
   LabelledData result;
@@ -142,16 +146,15 @@ LabelledData prepare_labelled_data(const ResolvedConfig& config, const RunFolder
   result.valid_hash = hash_of(result.valid);
   result.labels = LabelKinds(result.train).names;
   if (task.extracts_span) result.labels = {"start", "end"};
-  if (resumed) {
-    const std::vector<std::string> known = read_labels(resumed->labels());
+  if (known.labels) {
     for (const std::string& label : result.labels) {
-      check(std::ranges::count(known, label) > 0, data.labels, ": the label ", label, " is none of those that ",
-            resumed->root.string(), " was begun with");
+      check(std::ranges::count(*known.labels, label) > 0, data.labels, ": the label ", label, " is none of those that ",
+            known.run, " was begun with");
     }
-    result.labels = known;
+    result.labels = std::move(*known.labels);
   }
-  if (resumed) {
-    result.tokenizer = Tokenizer::load(resumed->tokenizer());
+  if (known.tokenizer) {
+    result.tokenizer = std::move(known.tokenizer);
   } else {
     result.tokenizer = config.tokenizer.file.empty() ? learn_tokenizer(config, result.train, progress)
                                                      : Tokenizer::load(config.tokenizer.file);
@@ -162,17 +165,27 @@ LabelledData prepare_labelled_data(const ResolvedConfig& config, const RunFolder
 std::unique_ptr<EncoderForClassification> make_encoder_for_classification(const ResolvedConfig& config,
                                                                           const Tokenizer& tokenizer,
                                                                           std::int64_t labels) {
-  return std::make_unique<EncoderForClassification>(
-      make_model_with_heads(config, model_vocabulary(config, tokenizer)),
-      ClassificationOptions{.labels = labels,
-                            .pooled = find_label_task(config.task.kind).pooled,
-                            .mix = config.task.mix,
-                            .dropout = config.task.dropout,
-                            .freeze = config.task.freeze});
+  return make_encoder_for_classification(
+      config, std::shared_ptr<Model>(make_model_with_heads(config, model_vocabulary(config, tokenizer))), labels);
 }
 
-std::vector<std::string> read_labels(const std::filesystem::path& path) {
-  const auto labels = parse_json<nlohmann::json>(read_file(path), path.string() + ": ");
+std::unique_ptr<EncoderForClassification> make_encoder_for_classification(const ResolvedConfig& config,
+                                                                          std::shared_ptr<Model> encoder,
+                                                                          std::int64_t labels) {
+  return std::make_unique<EncoderForClassification>(
+      std::move(encoder), ClassificationOptions{.labels = labels,
+                                                .pooled = find_label_task(config.task.kind).pooled,
+                                                .mix = config.task.mix,
+                                                .dropout = config.task.dropout,
+                                                .freeze = config.task.freeze});
+}
+
+std::vector<std::string> read_labels(const std::filesystem::path& path, const std::string& task) {
+  auto labels = parse_json<nlohmann::json>(read_file(path), path.string() + ": ");
+  if (!task.empty()) {
+    check(labels.is_object() && labels.contains(task), path.string(), ": expected an object with the labels of ", task);
+    labels = nlohmann::json(labels[task]);
+  }
   check(labels.is_array() && std::ranges::all_of(labels, [](const auto& label) { return label.is_string(); }),
         path.string(), ": expected a list of strings");
   return labels.get<std::vector<std::string>>();

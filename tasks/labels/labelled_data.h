@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,13 @@
 
 namespace tapeformer {
 
+// The tokenizer and the labels of a run that goes on, or what the tasks that share a model have in common.
+struct KnownVocabulary {
+  std::unique_ptr<Tokenizer> tokenizer = nullptr;       // null: the configuration's file, or learned
+  std::optional<std::vector<std::string>> labels = {};  // nullopt: those of the training examples
+  std::string run = {};                                 // the run's folder, for messages
+};
+
 struct LabelledData {
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<std::string> labels;  // those of the training examples, in the order of their first occurrence
@@ -23,16 +31,21 @@ struct LabelledData {
 };
 
 // Reads data.labels and data.valid_labels; without the latter, data.valid_fraction of the examples, drawn by data.seed,
-// are held out (hold_out) for validation. If a run is resumed, the tokenizer and the labels are those of the run; else
-// the tokenizer is read from tokenizer.file, or learned from the training examples. Throws Error for examples without
-// labels, and for a label that the resumed run does not have.
-LabelledData prepare_labelled_data(const ResolvedConfig& config, const RunFolder* resumed = nullptr,
+// are held out (hold_out) for validation. Without a known tokenizer, it is read from tokenizer.file, or learned from
+// the training examples. Throws Error for examples without labels, and for a label that is not among the known ones.
+LabelledData prepare_labelled_data(const ResolvedConfig& config, KnownVocabulary known = {},
                                    const ProgressMaker& progress = {});
+// The vocabulary of a run of one task.
+KnownVocabulary vocabulary_of(const RunFolder* run);
 
 // Makes the model that the configuration describes, its parameters not initialized yet. Throws UsageError for a family
 // without token vectors.
 std::unique_ptr<EncoderForClassification> make_encoder_for_classification(const ResolvedConfig& config,
                                                                           const Tokenizer& tokenizer,
+                                                                          std::int64_t labels);
+// Makes the classifier on an encoder that the configurations of several tasks share.
+std::unique_ptr<EncoderForClassification> make_encoder_for_classification(const ResolvedConfig& config,
+                                                                          std::shared_ptr<Model> encoder,
                                                                           std::int64_t labels);
 
 // Removes a random share of the examples, about the same share of each label, and returns them. The seed alone decides
@@ -40,8 +53,13 @@ std::unique_ptr<EncoderForClassification> make_encoder_for_classification(const 
 // stays, so fewer than fraction·n may be removed. Both parts keep the order of the file.
 std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, double fraction, std::uint64_t seed);
 
-// Reads and writes the labels of a run (RunFolder::labels()).
-std::vector<std::string> read_labels(const std::filesystem::path& path);
+// Learns a tokenizer from the examples, as the configuration says.
+std::unique_ptr<Tokenizer> learn_tokenizer(const ResolvedConfig& config, std::span<const LabelledExample> examples,
+                                           const ProgressMaker& progress);
+
+// Reads and writes the labels of a run (RunFolder::labels()). `task` is the name of one of several tasks; empty if the
+// run has one task.
+std::vector<std::string> read_labels(const std::filesystem::path& path, const std::string& task = "");
 std::string labels_json(std::span<const std::string> labels);
 
 }  // namespace tapeformer

@@ -1,16 +1,65 @@
 #include "tasks/labels/trained_classifier.h"
 
 #include "core/error.h"
+#include "core/text/joined.h"
+#include "tasks/common/shared_tasks.h"
 #include "tasks/labels/labelled_data.h"
+#include "tasks/labels/multi_task_model.h"
 
 namespace tapeformer {
+
+namespace {
+
+// Returns the task with labels that the source names, of a run of several tasks.
+SharedTask task_with_labels(const ModelSource& source, const TrainedModel& trained) {
+  const std::vector<SharedTask> tasks = shared_tasks(trained.config);
+  std::vector<std::string> names;
+  std::vector<const SharedTask*> meant;
+  for (const SharedTask& task : tasks) {
+    if (!task.has_labels()) continue;
+    names.push_back(task.name);
+    if (source.task.empty() || task.name == source.task) meant.push_back(&task);
+  }
+  if (meant.size() == 1) return *meant.front();
+  check(!names.empty(), trained.run.root.string(), ": none of the run's tasks has labels");
+  fail_usage("--task: expected one of the run's tasks with labels, ", joined(names, ", "), ", got ",
+             source.task.empty() ? "none" : source.task);
+}
+
+TrainedClassifier load_one_of_several(const ModelSource& source, const UsableCheckpoint& found,
+                                      const LoadOptions& options) {
+  TrainedModel trained = load_shared(found, options);
+  const SharedTask task = task_with_labels(source, trained);
+  auto tokenizer = Tokenizer::load(trained.run.tokenizer());
+  std::vector<std::string> labels = read_labels(trained.run.labels(), task.name);
+  const std::shared_ptr<Model> trunk = make_model_with_heads(task.config, model_vocabulary(task.config, *tokenizer));
+  std::shared_ptr<EncoderForClassification> model =
+      make_encoder_for_classification(task.config, trunk, std::ssize(labels));
+  MultiTaskModel all(trunk);
+  all.add(task.name, model);
+  load_model(trained, found, options, all);
+  TrainedModel of_task{.run = trained.run,
+                       .config = task.config,
+                       .checkpoint = trained.checkpoint,
+                       .checkpoint_text = trained.checkpoint_text,
+                       .matmul = trained.matmul,
+                       .without_heads = trained.without_heads,
+                       .warnings = trained.warnings};
+  return {std::move(of_task), std::move(tokenizer), std::move(labels), std::move(model)};
+}
+
+}  // namespace
 
 template <>
 TrainedClassifier load_run(const ModelSource& source, const LoadOptions& options) {
   const RunFolder run = find_run(source.path).run;
-  check(task_of_run(source).has_labels, run.root.string(),
+  const TaskRow& task = task_of_run(source);
+  check(task.has_labels || task.several, run.root.string(),
         ": the model is not fine-tuned on labels: expected a run of task.kind");
+  if (!task.several && !source.task.empty())
+    fail_usage("--task: expected none for a run of one task, got ", source.task);
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedClassifier {
+    if (task.several) return load_one_of_several(source, found, options);
     TrainedModel trained = load_shared(found, options);
     const WeightFormatScope weights(trained.weights);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());

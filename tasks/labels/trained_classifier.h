@@ -1,4 +1,5 @@
-// A model that was fine-tuned on labels, loaded from a run.
+// A model that was fine-tuned on labels, loaded from a run; or, of a run of several tasks, that of the task which
+// ModelSource::task names.
 #pragma once
 
 #include "nn/interfaces/encoder_for_classification.h"
@@ -9,7 +10,7 @@ namespace tapeformer {
 struct TrainedClassifier : TrainedModel {
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<std::string> labels;
-  std::unique_ptr<EncoderForClassification> model;
+  std::shared_ptr<const EncoderForClassification> model;
 };
 
 template <>

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "data/text/text_source.h"
 #include "generate/generator.h"
 #include "tasks/text/text_baselines.h"
+#include "tokenizer/special_tokens.h"
 
 namespace tapeformer {
 namespace {
@@ -13,8 +13,9 @@ constexpr std::int64_t kPromptTokens = 16;  // of the validation text that are t
 
 }  // namespace
 
-LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData data)
-    : TextObjectiveOf(config, std::move(data), make_causal_model), recurrent_(model_->recurrent()) {
+LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData data,
+                                     std::shared_ptr<CausalModel> shared)
+    : TextObjectiveOf(config, std::move(data), make_causal_model, std::move(shared)), recurrent_(model_->recurrent()) {
   const Config::Train& train = config.train;
   const TokenView tokens = data_.train.view();
   micro_step_size_.targets = micro_step_size_.tokens = train.batch * config.block_size();
@@ -29,9 +30,15 @@ LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData 
   }
 }
 
+std::vector<std::int32_t> LanguageObjective::sample_prompt() const {
+  std::vector<std::int32_t> prefix;
+  if (!config_.train.init_from.empty()) prefix = data_.tokenizer->frame().before;  // as text_prefix() of the run
+  return prompt_tokens(*data_.tokenizer, *model_, config_.train.sample_prompt, prefix);
+}
+
 void LanguageObjective::check_sample_prompt() const {
   try {
-    check(!prompt_tokens(*data_.tokenizer, *model_, config_.train.sample_prompt).empty(), "the text is empty");
+    check(!sample_prompt().empty(), "the text is empty");
   } catch (const Error& error) {
     fail_usage("train.sample_prompt: expected a text that the run's tokenizer can encode: ", error.what());
   }
@@ -54,7 +61,7 @@ Variable LanguageObjective::micro_loss(Tape& tape, std::int64_t step, std::int64
   const Dims sizes{batch_.rows, batch_.length};
   const Variable ids = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.inputs), sizes));
   const Variable targets = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(batch_.targets), sizes));
-  const CrossEntropyOptions options = loss_options(mean.targets);
+  const CrossEntropyOptions options = loss_options(mean.normalizer());
   // A loss that is only evaluated, without training, does not change the recurrent state.
   if (!recurrent_ || !tape.options().training) return model_->loss(ids, targets, options);
   RecurrentState& state = states_[micro_step];
@@ -106,7 +113,7 @@ std::function<void()> LanguageObjective::hold() {
 std::vector<TextSample> LanguageObjective::samples(const std::function<bool()>& go_on) {
   const Tokenizer& tokenizer = *data_.tokenizer;
   const GenerateOptions options{
-      .sampling = {}, .tokens = config_.train.sample_tokens, .stop_token = tokenizer.special(kEndOfText).value_or(-1)};
+      .sampling = {}, .tokens = config_.train.sample_tokens, .stop_token = text_end_token(tokenizer).value_or(-1)};
   const auto sample = [&](const std::string& input,
                           const std::vector<std::int32_t>& prompt) -> std::vector<TextSample> {
     const auto ids = generate(*model_, prompt, options, [&](std::int32_t) { return !go_on || go_on(); });
@@ -114,7 +121,7 @@ std::vector<TextSample> LanguageObjective::samples(const std::function<bool()>& 
   };
   std::vector<std::int32_t> prompt;
   try {
-    prompt = prompt_tokens(tokenizer, *model_, config_.train.sample_prompt);
+    prompt = sample_prompt();
   } catch (const Error&) {  // a tokenizer of characters that does not know one of them
   }
   if (!prompt.empty()) return sample(config_.train.sample_prompt, prompt);

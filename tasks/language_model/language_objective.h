@@ -10,8 +10,8 @@ namespace tapeformer {
 
 class LanguageObjective : public TextObjectiveOf<CausalModel>, private RecurrentTraining {
  public:
-  // Makes the model that the configuration describes.
-  LanguageObjective(const ResolvedConfig& config, LanguageData data);
+  // Makes the model that the configuration describes, unless there is one that other tasks train too.
+  LanguageObjective(const ResolvedConfig& config, LanguageData data, std::shared_ptr<CausalModel> shared = nullptr);
 
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   RecurrentTraining* recurrent() override { return recurrent_ ? this : nullptr; }
@@ -25,6 +25,7 @@ class LanguageObjective : public TextObjectiveOf<CausalModel>, private Recurrent
   NamedTensors state() const override;
   void load(const NamedTensors& state) override;
   std::function<void()> hold() override;
+  std::vector<std::int32_t> sample_prompt() const;
   // Throws UsageError, before the training begins, if the tokenizer cannot encode the prompt or gives no tokens.
   void check_sample_prompt() const;
   WindowOptions window_options() const;

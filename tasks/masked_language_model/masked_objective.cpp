@@ -6,8 +6,9 @@
 
 namespace tapeformer {
 
-MaskedObjective::MaskedObjective(const ResolvedConfig& config, LanguageData data)
-    : TextObjectiveOf(config, std::move(data), make_masked_language_model),
+MaskedObjective::MaskedObjective(const ResolvedConfig& config, LanguageData data,
+                                 std::shared_ptr<MaskedLanguageModel> shared)
+    : TextObjectiveOf(config, std::move(data), make_masked_language_model, std::move(shared)),
       train_(data_.train.view(), *data_.tokenizer, masked_row_options(config, config.train.batch)),
       batches_(config.train.accumulate) {
   loss_description_ =
@@ -47,8 +48,8 @@ StepSize MaskedObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
 Variable MaskedObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
   const MaskedBatch& batch = batches_of(step, {micro_step, micro_step + 1}).front();
   if (batch.masked == 0 && batch.sentences == 0) return {};
-  const auto sentences = static_cast<double>(config_.train.batch * mean.micro_steps);  // each row has a label
-  return model_->loss(masked_rows(tape, batch), loss_options(mean.targets), sentences);
+  const auto rows = static_cast<double>(config_.train.batch * mean.micro_steps);  // each row has a label
+  return model_->loss(masked_rows(tape, batch), loss_options(mean.normalizer()), rows / mean.weight);
 }
 
 Evaluation MaskedObjective::evaluate(const ProgressCallback& progress) {

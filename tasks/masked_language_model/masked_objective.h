@@ -11,9 +11,10 @@ namespace tapeformer {
 
 class MaskedObjective : public TextObjectiveOf<MaskedLanguageModel> {
  public:
-  // Makes the model that the configuration describes. Throws UsageError for a tokenizer that lacks a special token
-  // which the model needs.
-  MaskedObjective(const ResolvedConfig& config, LanguageData data);
+  // Makes the model that the configuration describes, unless there is one that other tasks train too. Throws UsageError
+  // for a tokenizer that lacks a special token which the model needs.
+  MaskedObjective(const ResolvedConfig& config, LanguageData data,
+                  std::shared_ptr<MaskedLanguageModel> shared = nullptr);
 
   // `targets` counts the masked positions, `tokens` all tokens of the rows.
   StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;

@@ -47,7 +47,7 @@ EvalReport evaluate_masked(const EvalRequest& request) {
   require_no_parts(request);
   const TrainedMaskedLanguageModel run = open_run<TrainedMaskedLanguageModel>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  const EncodedText text = read_text(request.text, run.config, *run.tokenizer, request.warn);
+  const EncodedText text = read_text(request.text, run, *run.tokenizer, request.warn);
   MaskedRowOptions options = masked_row_options(run.config, request.batch);
   options.length = window_context(run.model->context(), request.context ? request.context : options.length);
   if (options.length < options.shortest()) {
@@ -116,6 +116,7 @@ TaskRow masked_language_model_task() {
           .prepare = prepare_text,
           .dummy = dummy_text,
           .make = make_text_objective<MaskedObjective>,
+          .make_on = make_text_objective_on<MaskedObjective, MaskedLanguageModel>,
           .optimum = optimum_of_corpus,
           .evaluate = evaluate_masked};
 }

@@ -58,7 +58,7 @@ void PlanDraft::choose(std::span<const tuning::FixedKey> keys) {
 
 Plan make_plan(const PlanRequest& request) {
   const Config& given = request.given;
-  require_data(given.data);
+  require_data(given);
   const bool has_labels = given.task.kind != kNoTask;
   const TaskRow& task = find_task_row(has_labels ? given.task.kind : find_model_family(given.model.type).task);
   if (task.plan) return task.plan(request);
@@ -66,7 +66,8 @@ Plan make_plan(const PlanRequest& request) {
   for (const TaskRow& row : task_rows()) {
     if (row.plan) planned.push_back(row.name);
   }
-  fail_usage("--minutes: no plan is made for ", task.name, "; there are plans for ", joined(planned, ", "));
+  fail_usage("--minutes: no plan is made for ", task.name,
+             ", whose best sizes and rates nobody has measured; there are plans for ", joined(planned, ", "));
 }
 
 }  // namespace tapeformer

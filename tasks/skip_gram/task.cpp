@@ -26,7 +26,7 @@ EvalReport evaluate_skip_gram(const EvalRequest& request) {
   require_no_parts(request);
   const auto run = open_text_run(request, "skip_gram", make_skip_gram_model);
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  const EncodedText text = read_text(request.text, run.config, *run.tokenizer, request.warn);
+  const EncodedText text = read_text(request.text, run, *run.tokenizer, request.warn);
   const std::span<const std::int32_t> ids = text.ids;
   const SkipGramBatcher pairs(ids, run.model->vocab(), skip_gram_options(run.config, request.batch));
   const Evaluation result = evaluate(*run.model, pairs, 0, start_progress(request.progress, "evaluating"));

@@ -68,12 +68,15 @@ class TextObjectiveOf : public TextObjective {
   const M& model() const override { return *model_; }
 
  protected:
-  // `make` makes the model that the configuration describes.
+  // `make` makes the model that the configuration describes; `shared` replaces it by a model that other tasks train
+  // too.
   TextObjectiveOf(const ResolvedConfig& config, LanguageData data,
-                  std::unique_ptr<M> (*make)(const ResolvedConfig&, const ModelVocabulary&))
-      : TextObjective(config, std::move(data)), model_(make(config, model_vocabulary(config, *data_.tokenizer))) {}
+                  std::unique_ptr<M> (*make)(const ResolvedConfig&, const ModelVocabulary&),
+                  std::shared_ptr<M> shared = nullptr)
+      : TextObjective(config, std::move(data)),
+        model_(shared ? std::move(shared) : make(config, model_vocabulary(config, *data_.tokenizer))) {}
 
-  const std::unique_ptr<M> model_;
+  const std::shared_ptr<M> model_;
 };
 
 }  // namespace tapeformer

@@ -20,6 +20,8 @@ struct TextData : ObjectiveDataOf<LanguageData> {
   }
 };
 
+}  // namespace
+
 // Makes enough tokens for two steps.
 LanguageData dummy_tokens(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer) {
   const TokenCache cache(token_cache_folder());
@@ -34,20 +36,22 @@ LanguageData dummy_tokens(const ResolvedConfig& config, std::unique_ptr<Tokenize
   return data;
 }
 
-}  // namespace
+std::unique_ptr<ObjectiveData> text_objective_data(LanguageData data) {
+  return std::make_unique<TextData>(std::move(data));
+}
 
 std::unique_ptr<ObjectiveData> prepare_text(const ResolvedConfig& config, const RunFolder* resumed,
                                             const ProgressMaker& progress) {
   auto tokenizer = resumed ? Tokenizer::load(resumed->tokenizer()) : nullptr;
-  return std::make_unique<TextData>(prepare_language_data(config, std::move(tokenizer), progress));
+  return text_objective_data(prepare_language_data(config, std::move(tokenizer), progress));
 }
 
 std::unique_ptr<ObjectiveData> dummy_text(const ResolvedConfig& config, const RunFolder* run) {
-  return std::make_unique<TextData>(dummy_tokens(config, dummy_text_tokenizer(config, run)));
+  return text_objective_data(dummy_tokens(config, dummy_text_tokenizer(config, run)));
 }
 
 EncodedText scored_text(const EvalRequest& request, const TrainedModel& run, const Tokenizer& tokenizer) {
-  EncodedText text = read_text(request.text, run.config, tokenizer, request.warn);
+  EncodedText text = read_text(request.text, run, tokenizer, request.warn);
   check(text.ids.size() >= 2, request.text, ": has ", text.ids.size(), " tokens, at least 2 are needed");
   return text;
 }

@@ -23,6 +23,19 @@ std::unique_ptr<Objective> make_text_objective(const ResolvedConfig& config, std
   return std::make_unique<TextObjective>(config, take_data<LanguageData>(std::move(data)));
 }
 
+// Implements TaskRow::make_on for a TextObjective of models of the type M.
+template <class TextObjective, class M>
+std::unique_ptr<Objective> make_text_objective_on(const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data,
+                                                  std::shared_ptr<Model> model) {
+  auto shared = std::dynamic_pointer_cast<M>(std::move(model));
+  check(shared != nullptr, "task: ", config.model.type, " has no model of this task");
+  return std::make_unique<TextObjective>(config, take_data<LanguageData>(std::move(data)), std::move(shared));
+}
+
+// Wraps data and random data as prepare_text() and dummy_text() do.
+std::unique_ptr<ObjectiveData> text_objective_data(LanguageData data);
+LanguageData dummy_tokens(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer);
+
 // Calls load_text_model() for a request. Throws Error unless the run's model is for the task.
 template <class M>
 TrainedOnText<M> open_text_run(const EvalRequest& request, std::string_view task,

@@ -5,6 +5,7 @@
 #include "tasks/common/rules.h"
 #include "tasks/common/task_rows.h"
 #include "tasks/text/dummy_data.h"
+#include "tasks/translation/length_parts.h"
 #include "tasks/translation/plan.h"
 #include "tasks/translation/trained_translator.h"
 #include "tasks/translation/translation_evaluation.h"
@@ -90,7 +91,15 @@ EvalReport evaluate_translation(const EvalRequest& request) {
   table << "pairs          " << pairs.size() << " scored, " << skipped << " skipped\n"
         << "tokens         " << result.tokens << " of the target, with the ends of its sentences\n";
   table << loss_table(result, facts);
-  table << "checkpoint     " << run.checkpoint_text << '\n';
+  std::string parts;
+  if (request.by_length) {
+    const TranslationsByLength translations = translations_by_length(run, text.pairs(), request.batch);
+    const double bleu = translations.all.score().score;
+    json.update({{"bleu", bleu}, {"by_length", lengths_json(translations)}});
+    table << "BLEU           " << bleu << " (greedy; " << translations.all.signature() << ")\n";
+    parts = lengths_table(translations);
+  }
+  table << "checkpoint     " << run.checkpoint_text << '\n' << parts;
   return {with_run_keys(std::move(json), run), table.str()};
 }
 

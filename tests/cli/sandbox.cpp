@@ -144,7 +144,7 @@ void Sandbox::prepare_toy(const std::string& name) const {
   if (toy.data == "text") write("text.txt", result_of(*this, "corpus stories --lines 60"));
   if (toy.data == "pairs") write("pairs.tsv", result_of(*this, "corpus reverse --lines 200"));
   if (toy.data == "conversations") write("chat.jsonl", result_of(*this, "corpus instructions --lines 80"));
-  if (toy.data == "labels") {
+  if (toy.data.starts_with("labels")) {
     write("train.tsv", result_of(*this, "corpus stories --labels --lines 40 --seed 2"));
     write("valid.tsv", result_of(*this, "corpus stories --labels --lines 10 --seed 3"));
   }

@@ -79,6 +79,8 @@ TEST_CASE("tour: its links lead to code that has the name which they say") {
 TEST_CASE("tour: its trainings begin" * long_test()) {
   const Sandbox box;
   fs::create_symlink(kTourRoot / "configs", box / "configs");
+  for (const char* file : {"train.tsv", "valid.tsv"})  // which multi-tales.toml names
+    box.write(file, result_of(box, "corpus tales --labels --lines 20"));
   int trainings = 0;
   const std::string text = read_all(kTourRoot / "docs/tour.md");
   for (const std::string_view line : tapeformer::split_lines(text)) {

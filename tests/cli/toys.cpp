@@ -18,6 +18,7 @@ const std::map<std::string, std::string> kCommon{
 const std::map<std::string, std::string> kDataKeys{{"text", "text = \"text.txt\"\n"},
                                                    {"pairs", "pairs = \"pairs.tsv\"\n"},
                                                    {"labels", "labels = \"train.tsv\"\n"},
+                                                   {"labels of tasks", ""},
                                                    {"shapes", "corpus = \"shapes\"\nlines = 100\n"},
                                                    {"conversations", "conversations = \"chat.jsonl\"\n"}};
 
@@ -26,7 +27,7 @@ const std::map<std::string, std::string> kDataKeys{{"text", "text = \"text.txt\"
 std::string ToyConfig::toml() const {
   std::string text;
   for (const std::string section :
-       {"model", "tokenizer", "data", "task", "optimizer", "schedule", "train", "eval", "checkpoint"}) {
+       {"model", "tokenizer", "data", "task", "tasks", "optimizer", "schedule", "train", "eval", "checkpoint"}) {
     const auto own = sections.find(section), common = kCommon.find(section);
     std::string lines;
     if (own != sections.end()) {
@@ -107,6 +108,15 @@ const std::vector<ToyConfig>& toy_configs() {
        {{"model", "type = \"bert\"\nlayers = 2\nheads = 2\ndim = 24\ncontext = 24\n"},
         {"tokenizer", "kind = \"word\"\n"},
         {"task", "kind = \"tag\"\n"}}},
+      {"multi_task",
+       "labels of tasks",
+       {{"model", "type = \"bert\"\nlayers = 2\nheads = 2\ndim = 24\ncontext = 24\n"},
+        {"tokenizer", "kind = \"word\"\n"},
+        {"task", "kind = \"multi_task\"\n"},
+        {"tasks",
+         "tags.kind = \"tag\"\ntags.labels = \"train.tsv\"\ntags.valid_labels = \"valid.tsv\"\n"
+         "text.kind = \"masked_language_model\"\ntext.corpus = \"stories\"\ntext.weight = 0.5\n"},
+        {"data", "lines = 60\n"}}},
       {"instructions",
        "conversations",
        {{"model", "layers = 1\nheads = 2\ndim = 24\ncontext = 96\ndropout = 0.1\n"},

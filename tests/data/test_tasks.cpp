@@ -3,10 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "data/synthetic/corpora.h"
@@ -160,7 +163,32 @@ TEST_CASE("tasks: sums") {
   });
 }
 
+TEST_CASE("tasks: clauses are translated word by word, the last word first") {
+  std::map<std::string, std::string> words;  // the translation of each word, which is always the same
+  std::map<std::size_t, int> lengths;
+  const auto split = [](const std::string& text) {
+    std::istringstream stream(text);
+    return std::vector<std::string>(std::istream_iterator<std::string>(stream), {});
+  };
+  const std::string noun = "((red|old|small|brave) )?(fox|king|owl|tree|child|river|horse|house)";
+  const std::string clause = noun + " (sees|likes|finds|follows) " + noun;
+  const std::regex sentence(clause + "( (and|but|while) " + clause + ")*");
+  for_lines("clauses", [&](const std::string& source, const std::string& target) {
+    CHECK(std::regex_match(source, sentence));
+    const std::vector<std::string> sources = split(source), targets = split(target);
+    REQUIRE(sources.size() == targets.size());
+    ++lengths[(sources.size() - 1) / 10];
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const std::string& translation = targets[targets.size() - 1 - i];
+      CHECK(words.emplace(sources[i], translation).first->second == translation);
+    }
+  });
+  CHECK(words.size() == 8 + 4 + 4 + 3);
+  for (const std::size_t part : {0, 1, 2, 3}) CHECK(lengths[part] > 50);  // 1–10, …, 31–40 words
+}
+
 TEST_CASE("tasks: have no entropy that is known") {
-  for (const char* name : {"reverse", "sort", "dates", "numbers", "add"}) CHECK_FALSE(corpus_entropy(name).has_value());
+  for (const char* name : {"reverse", "sort", "dates", "numbers", "add", "clauses"})
+    CHECK_FALSE(corpus_entropy(name).has_value());
   CHECK(corpus_entropy("stories").has_value());
 }

@@ -33,6 +33,8 @@ void config(std::string_view data);
 // A folder of Hugging Face: config.json, a byte 0, the index (empty: none), a byte 0, the weights, to which the index
 // may lead as a.safetensors. What is read has the sizes that it is said to have.
 void huggingface(std::string_view data);
+// A chat template, which renders a conversation: the same each time.
+void chat_template(std::string_view data);
 
 // Throws std::logic_error, which no target expects.
 void require(bool condition, const char* what);

@@ -15,12 +15,19 @@ TEST_CASE("fuzz: every seed passes") {
     void (*call)(std::string_view);
   };
   const Target targets[] = {
-      {"encode", fuzz::encode},           {"decode", fuzz::decode},
-      {"text_file", fuzz::text_file},     {"tokenizer_json", fuzz::tokenizer_json},
-      {"gpt2_files", fuzz::gpt2_files},   {"tiktoken_file", fuzz::tiktoken_file},
-      {"token_file", fuzz::token_file},   {"safetensors", fuzz::safetensors},
-      {"config", fuzz::config},           {"json", fuzz::json},
-      {"huggingface", fuzz::huggingface}, {"gguf", fuzz::gguf},
+      {"encode", fuzz::encode},
+      {"decode", fuzz::decode},
+      {"text_file", fuzz::text_file},
+      {"tokenizer_json", fuzz::tokenizer_json},
+      {"gpt2_files", fuzz::gpt2_files},
+      {"tiktoken_file", fuzz::tiktoken_file},
+      {"token_file", fuzz::token_file},
+      {"safetensors", fuzz::safetensors},
+      {"config", fuzz::config},
+      {"json", fuzz::json},
+      {"huggingface", fuzz::huggingface},
+      {"gguf", fuzz::gguf},
+      {"chat_template", fuzz::chat_template},
   };
   for (const Target& target : targets) {
     target.call("");

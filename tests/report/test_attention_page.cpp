@@ -30,7 +30,7 @@ AttentionText numbered(std::vector<std::string> queries, std::vector<std::string
   return {std::move(map), std::move(queries), std::move(keys)};
 }
 
-// The same with a lens and two heads, one of which is in another stack.
+// The same with a lens, two heads in this stack and one in another, and losses by position.
 AttentionText with_insight(const std::vector<std::string>& tokens) {
   AttentionText text = numbered(tokens, tokens);
   for (int layer = 0; layer < 3; ++layer) {
@@ -41,6 +41,10 @@ AttentionText with_insight(const std::vector<std::string>& tokens) {
                  {.place = {"cross", 0, 0}, .loss_rise = 0.5},
                  {.place = {"self", 0, 1}, .loss_rise = 0.25}};
   add_heads(text, study);
+  text.by_position = parts_by_position(9);
+  std::vector<LossPart>& parts = text.by_position->parts;  // 1, 2, 3–4, 5–8, 9
+  parts[0].tokens = 4, parts[0].nats = 5, parts[0].right = 1;
+  parts[2].tokens = 3, parts[2].nats = 2, parts[2].right = 2;
   return text;
 }
 
@@ -60,7 +64,7 @@ TEST_CASE("attention page: the JSON has every weight and every norm, at its plac
   CHECK(!attention_json({without}, 9)[0]["layers"][0]["heads"][0].contains("output"));
 }
 
-TEST_CASE("attention page: the lens and the heads of a stack are in the JSON and on the page") {
+TEST_CASE("attention page: the lens, the heads of a stack and losses by position are in the JSON and on the page") {
   AttentionText text = with_insight({"a", " b"});
   const Json json = attention_json({text}, 3)[0];
   CHECK(json["lens"].size() == 3);
@@ -71,10 +75,14 @@ TEST_CASE("attention page: the lens and the heads of a stack are in the JSON and
   CHECK(json["heads"][0]["loss_rise"] == 0.667);
   CHECK(json["heads"][0]["previous"] == 0.123);
   CHECK(json["heads"][0]["induction"].is_null());
+  CHECK(json["by_position"].size() == 5);
+  CHECK(json["by_position"][2] ==
+        Json::parse(R"({"first": 3, "last": 4, "tokens": 3, "accuracy": 0.667, "loss": 0.667})"));
   const Json shown = data_of(attention_page("title", {text}))["maps"][0];
   CHECK(shown["lens"][1][0]["likeliest"][0][0] == "␣b");
   CHECK(!attention_json({numbered({"a"}, {"x"})}, 3)[0].contains("lens"));
   CHECK(!attention_json({numbered({"a"}, {"x"})}, 3)[0].contains("heads"));
+  CHECK(!attention_json({numbered({"a"}, {"x"})}, 3)[0].contains("by_position"));
 }
 
 TEST_CASE("attention page: tokens can be seen and are never read as HTML, in the page and in a picture") {
@@ -133,6 +141,8 @@ cells[4].dispatchEvent(new MouseEvent("mouseenter"));
 tell("lens", document.querySelectorAll(".reading")[1].textContent);
 tell("lens mean", cells[5].textContent);
 tell("ranked", [...document.querySelectorAll("table:not(.grid):not(.lens) td:first-child")].map((td) => td.textContent).join(" "));
+const curve = document.querySelector("svg .curve").closest("svg");
+tell("positions", [...curve.querySelectorAll("text")].map((text) => text.textContent).join(" "));
 )";
   const std::string page = attention_page("A title", {with_insight({"a", "b"})});
   const std::string dom = opened(with_script(page, script));
@@ -147,6 +157,7 @@ tell("ranked", [...document.querySelectorAll("table:not(.grid):not(.lens) td:fir
   CHECK(told(dom, "lens") == "layer 0, at “b”: “a” 0.125");
   CHECK(told(dom, "lens mean") == "1.23");
   CHECK(told(dom, "ranked") == "1.1 0.1");
+  CHECK(told(dom, "positions") == "1.25 1 0.667 3–4");
   // ((M1 + 1)/2)((M0 + 1)/2) at (a, a), with the means M0 = (0.005, 0.0051; 0.006, 0.0061), M1 = M0 + 0.1.
   const double expected = (1.105 * 1.005 + 0.1051 * 0.006) / 4;
   const std::string rollout = told(dom, "rollout");

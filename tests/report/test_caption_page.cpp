@@ -20,7 +20,7 @@ WrittenCaption written_caption(std::string caption, std::string reference) {
 }  // namespace
 
 TEST_CASE("caption page: it holds the pixels, the words and the weights, and none is read as HTML") {
-  const std::string page = caption_page("title", {written_caption("red square", "<i>blue")});
+  const std::string page = caption_page("title", {written_caption("red square", "<i>blue")}, {});
   const nlohmann::ordered_json caption = data_of(page)["captions"][0];
   CHECK(caption["rgb"] == "ff000000ff000000ff090807");
   CHECK(caption["words"][0]["weights"].dump() == "[[0.5,0.25],[0.125,0.125]]");
@@ -28,7 +28,7 @@ TEST_CASE("caption page: it holds the pixels, the words and the weights, and non
   CHECK(count(page, "<b>") + count(page, "<i>") == 0);
   WrittenCaption large = written_caption("a", "b");
   large.image = {1500, 1400, std::vector<std::uint8_t>(3 * 1500 * 1400)};
-  CHECK_THROWS_WITH_AS(caption_page("large", {large}),
+  CHECK_THROWS_WITH_AS(caption_page("large", {large}, {}),
                        "caption: expected at most 2000000 pixels for a page, got 2100000: take fewer images, or --json",
                        UsageError);
 }
@@ -49,12 +49,17 @@ tell("wrong", document.querySelectorAll(".wrong").length);
 tell("summary", document.querySelector("h1 + p").textContent);
 )";
   const std::string page = caption_page(
-      "A title", {written_caption("red square", "red square"), written_caption("red square", "blue square")});
+      "A title", {written_caption("red square", "red square"), written_caption("red square", "blue square")},
+      {.written = 2, .right = 1});
   const std::string dom = opened(with_script(page, script));
   CHECK(told(dom, "words") == "red|square|red|square");
   CHECK(told(dom, "looked") == "255,0,0");
   CHECK(told(dom, "half") == "0,153,0");  // 1 − 0.8·(1 − 0.5) of 255
   CHECK(told(dom, "not") == "51,0,0");
   CHECK(told(dom, "wrong") == "1");
-  CHECK(told(dom, "summary").starts_with("2 images, 1 of 2 captions exactly as given."));
+  CHECK(told(dom, "summary").starts_with("2 captions, 1 of them exactly as given. Beside each image"));
+  const std::string mistakes =
+      caption_page("Mistakes", {written_caption("red square", "blue square")}, {.written = 9, .right = 8});
+  CHECK(told(opened(with_script(mistakes, script)), "summary")
+            .starts_with("9 captions, 8 of them exactly as given; the other 1 are below."));
 }

@@ -39,7 +39,7 @@ tell("fits", document.documentElement.scrollWidth <= innerWidth);
 )";
   const std::string dom = opened(with_script(page, script), "500,900");
   CHECK(told(dom, "head") == "Head");
-  CHECK(told(dom, "names") == "scalar  ()|matrix  (2, 2)|wide  (2, 20)|counts|rates|tree");
+  CHECK(told(dom, "names") == "scalar|matrix  (2, 2)|wide  (2, 20)|counts|rates|tree");
   CHECK(told(dom, "scalar") == "1.235e-4");
   CHECK(told(dom, "matrix") == "q1 1 -2 q2 0.5 4");
   CHECK(told(dom, "wide") == "0000000000000000…");

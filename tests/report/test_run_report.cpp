@@ -68,6 +68,20 @@ TEST_CASE("report: the curves are the numbers of metrics.jsonl, training and eva
              {"machines", Json::array()}});
 }
 
+TEST_CASE("report: the training losses of several tasks are curves of their own") {
+  const TempFolder folder;
+  folder.write("a/config.toml", "[model]\n");
+  folder.write("a/metrics.jsonl",
+               "{\"step\":1,\"loss\":2,\"task\":\"tags\"}\n"
+               "{\"step\":2,\"loss\":4,\"unsmoothed_loss\":3,\"task\":\"text\"}\n");
+  const RunFolder run{folder.path / "a"};
+  const Json data = run_report_data({&run, 1});
+  const Json& train = data["runs"][0]["train"];
+  CHECK(!train.contains("loss"));
+  CHECK(train["loss of tags"] == Json{2, nullptr});
+  CHECK(train["loss of text"] == Json{nullptr, 3});
+}
+
 TEST_CASE("report: a run that has no step yet has a page, and a folder that is no run an error") {
   const TempFolder folder;
   folder.write("new/config.toml", "[model]\n");

@@ -79,5 +79,5 @@ tell("row", document.querySelectorAll("tr")[2].textContent);
   const std::string dom = opened(with_script(page, script));
   CHECK(told(dom, "legend") == "the modelbest possiblechance");
   CHECK(told(dom, "drawn") == "true");
-  CHECK(told(dom, "row") == "1475.00 %50.00 %25.00 %25.00 %80.00 %");
+  CHECK(told(dom, "row") == "1475.00&nbsp;%50.00&nbsp;%25.00&nbsp;%25.00&nbsp;%80.00&nbsp;%");
 }

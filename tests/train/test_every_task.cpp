@@ -176,9 +176,12 @@ TEST_CASE("every task: data that is missing and keys that are not known are told
   for_all_toys([](const NamedConfig& toy) {
     Config missing = toy.config;
     for (std::string* file : {&missing.data.corpus, &missing.data.labels}) file->clear();
+    const bool several = !toy.config.tasks.empty();
     const bool talks = toy.config.task.kind == "instructions";
     const bool pairs = toy.config.data.corpus == "reverse";
-    if (!toy.config.data.labels.empty()) {
+    if (several) {
+      missing.tasks.at("tags").labels = "nowhere.txt";
+    } else if (!toy.config.data.labels.empty()) {
       missing.data.labels = "nowhere.txt";
     } else if (talks) {
       missing.data.conversations = "nowhere.txt";

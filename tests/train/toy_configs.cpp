@@ -136,6 +136,17 @@ Config span_config(const TempFolder& folder) {
   return config;
 }
 
+Config multi_task_config(const TempFolder& folder) {
+  Config config = tag_config(folder);
+  config.train.steps = 6;
+  config.tasks["tags"] = {.kind = "tag", .labels = config.data.labels};
+  config.tasks["topic"] = {.kind = "classify", .labels = classify_config(folder).data.labels};
+  config.tasks["text"] = {.kind = "masked_language_model", .corpus = "stories"};
+  config.data.labels.clear();
+  config.task.kind = "multi_task";
+  return config;
+}
+
 Config instructions_config(const std::string& type) {
   Config config = type == "gpt" ? modern_config() : rnn_config();
   if (type == "gpt") config.model.options["context"] = std::int64_t{96};
@@ -177,6 +188,8 @@ std::vector<NamedConfig> all_toys(const TempFolder& folder) {
   recurrent_translation.model = {.type = "rnn_seq2seq", .options = {{"layers", kOne}, {"dim", std::int64_t{12}}}};
   Config weighted = tag_config(folder);
   weighted.task.class_weights = ClassWeights::balanced;
+  Config several = multi_task_config(folder);
+  several.tasks.at("text").weight = 0.5;
   Config cbow = word2vec_config();
   cbow.model.options["architecture"] = std::string("cbow");
   std::vector<NamedConfig> all{
@@ -208,6 +221,7 @@ std::vector<NamedConfig> all_toys(const TempFolder& folder) {
       {"instructions by gpt", instructions_config(), false},
       {"instructions by rnn", instructions_config("rnn"), false},
       {"sentences by bert", sentences_config(), false},
+      {"several tasks by bert", several, false},
   };
   for (NamedConfig& toy : all) {
     Config& config = toy.config;

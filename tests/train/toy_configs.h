@@ -80,6 +80,9 @@ Config span_config(const TempFolder& folder);
 // Tunes a bert on words and their reverse.
 Config sentences_config();
 
+// A bert that learns its own task on a text and two tasks with labels, those of tag_config() and classify_config().
+Config multi_task_config(const TempFolder& folder);
+
 // Conversations, a character a token.
 Config instructions_config(const std::string& type = "gpt");
 

@@ -12,6 +12,7 @@
 #include "tokenizer/formats/json_text.h"
 #include "tokenizer/formats/tokenizer_parts.h"
 #include "tokenizer/pieces/sentencepiece_tokenizer.h"
+#include "tokenizer/special_tokens.h"
 
 namespace tapeformer {
 namespace {
@@ -148,18 +149,11 @@ GgufVocabulary vocabulary_of(const Tokenizer& tokenizer, const std::vector<std::
     check(!token.lstrip && !token.rstrip, "the added token ", show(token.text),
           " takes white space with it (lstrip, rstrip), for which GGUF has no place");
   }
-  const auto first_special = [&](std::initializer_list<std::string_view> names) -> std::optional<std::int64_t> {
-    for (const std::string_view name : names) {
-      if (const auto id = tokenizer.special(name)) return *id;
-    }
-    return std::nullopt;
-  };
   const TextFrame& frame = tokenizer.frame();
   check(frame.before.size() <= 1 && frame.after.size() <= 1, "the tokenizer puts ", frame.before.size(), " and ",
         frame.after.size(), " special tokens around a text, for which GGUF has no place");
   out.add_bos = !frame.before.empty(), out.add_eos = !frame.after.empty();
-  out.bos = first_special({"<|endoftext|>", "<s>", "<|begin_of_text|>"});
-  out.eos = first_special({"<|endoftext|>", "</s>", "<|end_of_text|>"});
+  out.bos = text_begin_token(tokenizer), out.eos = text_end_token(tokenizer);
   if (out.add_bos) out.bos = frame.before.front();
   if (out.add_eos) out.eos = frame.after.front();
   if (tokenizer.unknown_id()) out.unknown_id = *tokenizer.unknown_id();

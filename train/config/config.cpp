@@ -8,6 +8,7 @@
 #include "core/hash.h"
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"
+#include "train/config/shared_task_keys.h"
 #include "train/config/toml_text.h"
 
 namespace tapeformer {
@@ -122,6 +123,7 @@ class Reader {
                    const std::string& place) {
     if (names_row(section, key)) return;
     if (!node.is_table() || find_config_entry(section, key, config_)) return read_key(section, key, node, place);
+    if (section == kTasksSection) config_.tasks.try_emplace(key);  // a table without keys too
     for (auto&& [inner, value] : *node.as_table()) {
       read_dotted(section, str_cat(key, ".", inner.str()), value, where(inner));
     }

@@ -62,7 +62,17 @@ struct Config {
     bool freeze = false, mix = false;
     double layer_decay = 1, dropout = 0.1, temperature = 0.05;
     ClassWeights class_weights = ClassWeights::none;
+    double sampling_alpha = 0.5;
+    std::string metric_for_best_model;
     bool operator==(const Task&) const = default;
+  };
+  // One of the tasks that a model learns together with others (task.kind = multi_task): the section [tasks.NAME].
+  struct SharedTask {
+    std::string kind = {};
+    double weight = 1;
+    std::vector<std::string> text = {}, valid = {};
+    std::string corpus = {}, labels = {}, valid_labels = {};
+    bool operator==(const SharedTask&) const = default;
   };
   struct Optimizer {
     std::string name = "adamw";  // a name in the table of optimizers
@@ -119,6 +129,7 @@ struct Config {
   Tokenizer tokenizer;
   Data data;
   Task task;
+  std::map<std::string, SharedTask, std::less<>> tasks;  // by name
   Optimizer optimizer;
   Schedule schedule;
   Train train;
@@ -153,6 +164,7 @@ class ResolvedConfig {
   const Config::Tokenizer& tokenizer;
   const Config::Data& data;
   const Config::Task& task;
+  const std::map<std::string, Config::SharedTask, std::less<>>& tasks;
   const Config::Optimizer& optimizer;
   const Config::Schedule& schedule;
   const Config::Train& train;
@@ -162,6 +174,10 @@ class ResolvedConfig {
   const ModelFamily& family() const { return find_model_family(model.type); }
   // Returns the task on which the model is trained: task.kind, or else the task of its family.
   const TaskRow& task_row() const { return find_task_row(task.kind == kNoTask ? family().task : task.kind); }
+  // Returns the measure that chooses the best checkpoint: task.metric_for_best_model, or else TaskRow::metric.
+  std::string_view metric() const {
+    return task.metric_for_best_model.empty() ? task_row().metric : task.metric_for_best_model;
+  }
   // Return model.context and model.dim; nullopt if the family has no such key.
   std::optional<std::int64_t> context() const { return integer_option("context"); }
   std::optional<std::int64_t> model_dim() const { return integer_option("dim"); }
@@ -209,8 +225,8 @@ std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& 
 ResolvedConfig resolve(Config config);
 // Returns the keys of the kinds of training data that a configuration names, such as "data.text".
 std::vector<std::string> data_kinds(const Config::Data& data);
-// Throws UsageError unless the configuration names training data.
-void require_data(const Config::Data& data);
+// Throws UsageError unless the configuration names training data, or tasks that do.
+void require_data(const Config& config);
 
 // Returns the keys of the optimizer with their values, including lr and clip.
 KeyValues optimizer_options(const ResolvedConfig& config);

@@ -9,6 +9,7 @@
 #include "train/config/family_defaults.h"
 #include "train/config/key_text.h"
 #include "train/config/other_names.h"
+#include "train/config/shared_task_keys.h"
 
 namespace tapeformer {
 
@@ -224,6 +225,10 @@ std::vector<ConfigEntry> config_entries(const Config& config) {
                        if (owner.name != chosen_owner(section, config)) continue;
                        for (const Key& key : owner.keys) entries.push_back(own_entry(section, key));
                      }
+                     if (section != "task") return;
+                     for (const auto& task : config.tasks) {
+                       std::ranges::move(shared_task_entries(task.first), std::back_inserter(entries));
+                     }
                    });
   return entries;
 }
@@ -232,6 +237,7 @@ std::optional<ConfigEntry> find_config_entry(std::string_view section, std::stri
   for (const RenamedKey& renamed : kRenamedKeys) {
     if (renamed.former == str_cat(section, ".", key)) key = renamed.name.substr(section.size() + 1);
   }
+  if (section == kTasksSection) return find_shared_task_entry(key);
   for (const ConfigEntry& entry : common_entries()) {
     if (entry.section == section && entry.key.name == key) return with_registered_words(entry);
   }
@@ -256,7 +262,8 @@ std::vector<std::pair<std::string, KeyValue>> remove_foreign_options(Config::Opt
 }
 
 bool is_config_section(std::string_view section) {
-  return std::ranges::any_of(common_entries(), [&](const ConfigEntry& entry) { return entry.section == section; });
+  return section == kTasksSection ||
+         std::ranges::any_of(common_entries(), [&](const ConfigEntry& entry) { return entry.section == section; });
 }
 
 std::string nearest_config_section(std::string_view section) {
@@ -265,11 +272,13 @@ std::string nearest_config_section(std::string_view section) {
     if (entry.section.starts_with(section)) return entry.section;  // an abbreviation
     sections.push_back(entry.section);
   }
+  sections.push_back(kTasksSection);
   return std::string(nearest_name(section, sections));
 }
 
 std::string nearest_config_name(std::string_view section, std::string_view key) {
   if (const std::string_view known_as = key_of_other_name(key); !known_as.empty()) return std::string(known_as);
+  if (section == kTasksSection) return nearest_shared_task_key(key);
   std::vector<KnownKey> known = known_keys();
   const std::string home = nearest_config_section(section);
   std::stable_partition(known.begin(), known.end(), [&](const KnownKey& other) { return other.section == home; });
@@ -292,6 +301,11 @@ std::vector<ConfigKey> config_keys() {
       },
       [&](const std::string& section) {
         for (const std::string& name : own_keys(section)) keys.push_back(own_config_key(section, name));
+        if (section != "task") return;
+        for (const ConfigEntry& entry : shared_task_entries(kAnyTask)) {
+          keys.push_back(
+              {entry.name(), entry.key.type(), entry.key.help, command_line_text(entry.key.default_value), {}, {}});
+        }
       });
   return keys;
 }

@@ -91,6 +91,11 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
     const bool is_of_task = kind == "data.labels" || kind == "data.conversations";
     require(task.fine_tunes || !is_of_task, kind, ": expected task.kind beside it, got none");
   }
+  require(config.tasks.empty() || task.several, "tasks: expected task.kind = multi_task beside [tasks.",
+          config.tasks.empty() ? "" : config.tasks.begin()->first, "], got ", config.task.kind);
+  require(config.task.metric_for_best_model.empty() || task.several,
+          "task.metric_for_best_model: expected none without task.kind = multi_task, got ",
+          config.task.metric_for_best_model);
   require(config.data.images.empty() || resolved.family().reads_images(), "data.images: expected a model of images as ",
           "model.type, got ", resolved.model.type);
   task.check(resolved);
@@ -206,6 +211,7 @@ ResolvedConfig::ResolvedConfig(std::shared_ptr<const Values> values)
       tokenizer(values_->config.tokenizer),
       data(values_->config.data),
       task(values_->config.task),
+      tasks(values_->config.tasks),
       optimizer(values_->config.optimizer),
       schedule(values_->config.schedule),
       train(values_->config.train),
@@ -260,8 +266,8 @@ KeyValues optimizer_options(const ResolvedConfig& config) {
   return optimizer_options(*find_optimizer_row(optimizer.name), given);
 }
 
-void require_data(const Config::Data& data) {
-  require(!data_kinds(data).empty(),
+void require_data(const Config& config) {
+  require(!data_kinds(config.data).empty() || !config.tasks.empty(),
           "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, data.images, "
           "data.conversations, "
           "data.corpus; got none");

@@ -215,6 +215,14 @@ const std::vector<ConfigEntry>& common_entries() {
                                   above(0)),
         task.key<&L::class_weights>(
             "class_weights", "weights of the labels' losses: all alike, or inverse to how often a label is there"),
+        task.key<&L::sampling_alpha>("sampling_alpha",
+                                     "multi_task: a step draws its task with a probability in proportion to (examples "
+                                     "of the task)^alpha; 0: all alike",
+                                     between(0, 1), kFixed),
+        task.key<&L::metric_for_best_model>("metric_for_best_model",
+                                            "multi_task: what chooses the best checkpoint, such as NAME_loss or a "
+                                            "measure of a task (none = the mean loss, by the tasks' weights)",
+                                            {}, kFixed),
 
         optimizer.key<&O::name>("name", "the rule by which gradients change the weights"),
         optimizer.key<&O::lr>("lr", "peak learning rate (-1 = ", at_least(-1)),

@@ -22,6 +22,10 @@ struct Plan;
 struct PlanRequest;
 struct RunFolder;
 
+// The names of the tensors of classifiers begin with it, such as "task.output.weight" or, if several tasks share a
+// model, "task.NAME.output.weight".
+inline constexpr std::string_view kClassifierTensors = "task.";
+
 // The heads that a task adds to the model of a family, for training.
 struct TaskHeads {
   // Makes the model with its heads; its parameters are not initialized yet. Null: the task needs no heads besides the
@@ -41,7 +45,11 @@ struct TaskRow {
   // Its runs have the model of their family, whose vectors are tuned and whose heads are not: commands read the
   // vectors.
   bool tunes_vectors = false;
-  // The kind of training data that implies task.kind = name, such as "data.conversations"; empty: none.
+  // Its runs train the tasks of [tasks.NAME] together: the model of their family with its heads, and a classifier for
+  // each task with labels.
+  bool several = false;
+  // The kind of training data that implies task.kind = name, such as "data.conversations"; "tasks" for sections
+  // [tasks.NAME]; empty: none.
   std::string implied_by = {};
   // Texts for users: what a model of the task is called ("a language model"), and which commands take its runs.
   std::string model, commands;
@@ -71,6 +79,11 @@ struct TaskRow {
   // Makes the objective on data that prepare() or dummy() has returned, with a model whose parameters are not
   // initialized yet.
   std::function<std::unique_ptr<Objective>(const ResolvedConfig&, std::unique_ptr<ObjectiveData>)> make;
+  // Makes the objective on a model that is trained on other tasks too: the family's model with the heads of its task.
+  // Null: the task cannot share a model.
+  std::function<std::unique_ptr<Objective>(const ResolvedConfig&, std::unique_ptr<ObjectiveData>,
+                                           std::shared_ptr<Model>)>
+      make_on = {};
   // Chooses the keys of a training of so many minutes (tasks/plan/plan.h). Null: the task makes no plans.
   std::function<Plan(const PlanRequest&)> plan = {};
   // Returns a line of text, which ends with a newline, about the loss of the best possible model on the configuration's

@@ -14,12 +14,16 @@ double Evaluation::cost() const {
   if (metric.empty()) return loss();
   const auto found = std::ranges::find(measures, metric, [](const auto& measure) { return measure.first; });
   check(found != measures.end(), "evaluation: there is no measure ", metric);
-  return 1 - found->second;
+  return cost_of_metric(metric, found->second);
 }
 
 double Evaluation::bits_per_byte(std::int64_t bytes) const {
   return nats / (std::numbers::ln2 * static_cast<double>(bytes));
 }
+
+bool smaller_is_better(std::string_view metric) { return metric == "loss" || metric.ends_with("_loss"); }
+
+double cost_of_metric(std::string_view metric, double value) { return smaller_is_better(metric) ? value : 1 - value; }
 
 void add_over_ranks(Evaluation& evaluation, Communicator& ranks) {
   std::vector<double> sums{static_cast<double>(evaluation.tokens), evaluation.nats};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,15 +27,15 @@ struct Evaluation {
   std::vector<Part> parts = {};
   // Further metrics by name, such as "accuracy", the share of masked tokens that a masked language model predicts.
   std::vector<std::pair<std::string, double>> measures = {};
-  // The metric in `measures` that chooses the best checkpoint (larger is better); empty: the loss chooses (smaller is
-  // better).
+  // The metric in `measures` that chooses the best checkpoint: larger is better unless it is a loss
+  // (smaller_is_better()). Empty: the loss chooses.
   std::string metric = {};
 
   double loss() const { return nats / static_cast<double>(tokens); }  // nats per token
   // Returns one of the parts as an evaluation of its own.
   Evaluation part(const Part& part) const { return {.tokens = tokens, .nats = part.nats}; }
   double perplexity() const;  // exp(loss)
-  // Returns the number that is smallest for the best checkpoint: the loss, or 1 − the metric.
+  // Returns the number that is smallest for the best checkpoint: the loss, or cost_of_metric().
   double cost() const;
   double bits_per_byte(std::int64_t bytes) const;  // nats/(ln 2 · bytes)
 };
@@ -57,6 +58,13 @@ struct Baselines {
   Ngrams ngrams;
   std::optional<Xz> xz;  // nullopt if only a part of the validation text is evaluated
 };
+
+// Returns whether the best value of the metric with this name is the smallest one: the name is "loss" or ends in
+// "_loss".
+bool smaller_is_better(std::string_view metric);
+// Returns the number that is smallest for the best value of a metric: the value if smaller is better, else 1 − value.
+// It is its own inverse.
+double cost_of_metric(std::string_view metric, double value);
 
 // Sums tokens, nats and parts over the ranks.
 void add_over_ranks(Evaluation& evaluation, Communicator& ranks);

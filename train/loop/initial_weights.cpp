@@ -7,6 +7,7 @@
 #include "tokenizer/tokenizer.h"
 #include "train/config/key_text.h"
 #include "train/config/run_config.h"
+#include "train/config/shared_task_keys.h"
 #include "train/run/checkpoint.h"
 #include "train/run/chosen_checkpoint.h"
 
@@ -23,13 +24,13 @@ std::optional<std::filesystem::path> initial_run(const std::filesystem::path& pa
   return in_run && file == checkpoint_weights(folder) ? std::optional(folder) : std::nullopt;
 }
 
-// Reads all tensors but those of adapters, which begin as they are.
-void load_file(const std::filesystem::path& path, const Module& model) {
+// Reads all tensors but those of adapters, which begin as they are. The file may have others that begin with `unread`.
+void load_file(const std::filesystem::path& path, const Module& model, std::string_view unread = {}) {
   const SafetensorsFile file(path);
   NamedTensors tensors = model.named_tensors();
   std::erase_if(tensors, [](const auto& tensor) { return is_adapter(tensor.first); });
   try {
-    Module::load_tensors(tensors, file);
+    Module::load_tensors(tensors, file, unread);
   } catch (const IoError&) {
     throw;
   } catch (const Error& error) {
@@ -92,7 +93,8 @@ std::vector<std::string> differences(const ResolvedConfig& config, const Resolve
 // Sets task.kind if the data implies it.
 std::vector<std::string> imply_task(Config& config) {
   if (config.task.kind != kNoTask) return {};
-  const std::vector<std::string> kinds = data_kinds(config.data);
+  std::vector<std::string> kinds = data_kinds(config.data);
+  if (!config.tasks.empty()) kinds.emplace_back(kTasksSection);
   for (const TaskRow& task : task_rows()) {
     if (task.implied_by.empty() || std::ranges::count(kinds, task.implied_by) == 0) continue;
     config.task.kind = task.name;
@@ -147,8 +149,9 @@ std::vector<std::string> load_initial_weights(const ResolvedConfig& config, cons
     check(!initial.task_row().has_labels, "train.init_from: ", found.run.root.string(), " is fine-tuned to ",
           initial.task.kind, ": expected a run without task.kind; train --resume goes on with one that has it");
     check(initial.train.lora_rank == 0, "train.init_from: ", found.run.root.string(),
-          " has adapters (train.lora.rank = ", initial.train.lora_rank, "): expected a run without");
-    load_file(checkpoint_weights(found.folder), model);
+          " has adapters (train.lora.rank = ", initial.train.lora_rank,
+          "): expected a run without, such as export --merge and import make of it");
+    load_file(checkpoint_weights(found.folder), model, initial.task_row().several ? kClassifierTensors : "");
     std::vector<std::string> lines = found.warnings;
     for (std::string& line : other_tokenizers(config, found.run)) lines.push_back(std::move(line));
     for (std::string& line : differences(config, initial)) lines.push_back(std::move(line));

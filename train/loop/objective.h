@@ -51,6 +51,9 @@ using MicroSteps = Communicator::Share;
 struct MeanOver {
   std::int64_t micro_steps;
   double targets;
+  double weight = 1;  // by which the mean is multiplied; only objectives that can share a model have another one
+  // Returns the number by which the sum over the targets is divided.
+  double normalizer() const { return targets / weight; }
 };
 
 // The size of some micro-steps: the number of targets that their loss scores, and the number of tokens that progress
@@ -101,7 +104,7 @@ class Objective {
   // called.
   Communicator& ranks() const { return *ranks_; }
   // Throws UsageError for several ranks if the model has buffers.
-  void share_with(Communicator& ranks);
+  virtual void share_with(Communicator& ranks);
 
   virtual const Module& model() const = 0;
   // The part of the model that train.init_from sets; the other parameters are initialized at random.
@@ -114,6 +117,9 @@ class Objective {
   std::string parameters_text() const;
   virtual DataFacts facts() const = 0;
 
+  // Returns the name of the task that a step trains, if the model has several tasks; else "".
+  virtual std::string task_of_step(std::int64_t) { return ""; }
+
   // Returns the size of these micro-steps of a step.
   virtual StepSize step_size(std::int64_t step, MicroSteps micro_steps) = 0;
   // Returns the divisor of the mean over these micro-steps. It counts no targets as 1 target, because then there is no
@@ -123,12 +129,12 @@ class Objective {
     return {micro_steps.size(), static_cast<double>(targets)};
   }
   // Returns the contribution of one micro-step to the mean loss over the micro-steps of `mean`: its summed negative
-  // log-likelihood divided by mean.targets, so that the losses and gradients of all micro-steps add up to those of the
-  // mean. The value may be known only after backward. Undefined if the micro-step has no targets.
+  // log-likelihood divided by mean.normalizer(), so that the losses and gradients of all micro-steps add up to those of
+  // the mean. The value may be known only after backward. Undefined if the micro-step has no targets.
   virtual Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) = 0;
   // Returns the plain cross-entropy, summed over the micro-steps since the last call, after their backward passes;
   // nullopt if the loss has neither label smoothing nor a z-loss, since it is the plain cross-entropy then.
-  std::optional<double> take_nll_loss() { return nll_.take(); }
+  virtual std::optional<double> take_nll_loss() { return nll_.take(); }
   // Null if training has no state other than the weights.
   virtual RecurrentTraining* recurrent() { return nullptr; }
   // Call state() and load() of recurrent(). If recurrent() is null, the state is empty, and loading another one throws

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "nn/formats/safetensors.h"
 #include "train/config/run_config.h"
+#include "train/loop/evaluation.h"
 #include "train/loop/trainer.h"
 #include "train/run/checkpoint.h"
 #include "train/run/checkpoint_store.h"
@@ -18,7 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string data_of(const Config::Data& data) {
+std::string data_of(const ResolvedConfig& config) {
+  if (!config.tasks.empty()) {
+    std::string names;
+    for (const auto& task : config.tasks) names += (names.empty() ? "" : " + ") + task.first;
+    return names;
+  }
+  const Config::Data& data = config.data;
   if (!data.corpus.empty()) return data.corpus;
   if (!data.text.empty()) return fs::path(data.text.front()).filename().string() + (data.text.size() > 1 ? ", …" : "");
   for (const std::string& file : {data.labels, data.source, data.pairs, data.images}) {
@@ -76,7 +83,7 @@ void read_evaluations(RunSummary& summary, std::string_view metric) {
     for (const std::string prefix : {"eval_", "average_"}) {
       const auto value = number_of(line, prefix + name);
       if (!value) continue;
-      const double cost = metric.empty() ? *value : -*value;
+      const double cost = cost_of_metric(name, *value);
       const bool better = !best || cost < *best;
       if (better) best = cost, take_measures(summary, line, prefix);
       if (better || prefix == "eval_") take_bleu(summary, number_of(line, prefix + "bleu"));
@@ -128,10 +135,10 @@ RunSummary summarize_run(const RunFolder& run) {
   RunSummary summary;
   summary.run = run;
   summary.type = config.model.type;
-  summary.data = data_of(config.data);
+  summary.data = data_of(config);
   summary.steps = last_step_of(run, config);
   summary.unit = config.task_row().loss_unit;
-  if (fs::exists(run.metrics())) read_evaluations(summary, config.task_row().metric);
+  if (fs::exists(run.metrics())) read_evaluations(summary, config.metric());
   summary.parameters = parameters_of(run);
   summary.state = is_in_training(run)             ? "running"
                   : summary.step >= summary.steps ? "finished"

@@ -171,6 +171,7 @@ class Trainer {
     if (is_scheduled || is_last()) {
       require_folder();
       nlohmann::ordered_json line = step_line(state_, result, lr, tokens_per_s_);
+      if (const std::string task = objective_.task_of_step(number); !task.empty()) line["task"] = task;
       if (waiting) line["waiting"] = *waiting;
       if (watch) line["watch"] = watch->norms();
       if (!is_scheduled) line[kAtEnd] = true;

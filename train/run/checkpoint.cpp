@@ -158,11 +158,12 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
   return state;
 }
 
-void load_weights(const RunFolder& run, const std::filesystem::path& folder, const Module& model) {
+void load_weights(const RunFolder& run, const std::filesystem::path& folder, const Module& model,
+                  std::string_view unread) {
   const auto load = [&](const std::filesystem::path& path, const NamedTensors& tensors) {
     const SafetensorsFile file(path);
     try {
-      Module::load_tensors(tensors, file);
+      Module::load_tensors(tensors, file, unread);
     } catch (const Error& error) {
       fail_to_fit(path, run, error);
     }

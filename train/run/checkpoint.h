@@ -88,8 +88,10 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
 TrainingState read_training_state(const RunFolder& run, std::int64_t step);
 
 // Reads only the weights, from the folder of a checkpoint or an average, in the same way. Throws Error, naming the
-// folder, when they do not fit.
-void load_weights(const RunFolder& run, const std::filesystem::path& folder, const Module& model);
+// folder, when they do not fit. The checkpoint may have other tensors whose names begin with `unread`, if that is not
+// empty.
+void load_weights(const RunFolder& run, const std::filesystem::path& folder, const Module& model,
+                  std::string_view unread = {});
 
 // Writes the frozen weights of a model with adapters to RUN/base.safetensors, once, before its first checkpoint; the
 // checkpoints have only what learns. Does nothing for a model without frozen weights.

@@ -17,6 +17,7 @@ namespace tapeformer {
 struct ModelSource {
   std::filesystem::path path;   // a run's folder, or a checkpoint in it as find_run() takes it
   std::string checkpoint = {};  // with a run's folder: latest, best, average, or a step; empty: the default choice
+  std::string task = {};        // the name of one of several tasks of the run; empty: its only one that fits
 
   ModelSource() = default;
   template <std::convertible_to<std::filesystem::path> Path>

@@ -5,7 +5,9 @@
 //   RUN/tokenizer.json
 //   RUN/tokenizer-target.json  only where source and target have separate vocabularies
 //   RUN/tokenizer_config.json  only of a model of conversations: its chat template and special tokens (ChatSettings)
-//   RUN/labels.json            only of a model that is fine-tuned on labels: their names
+//   RUN/labels.json            only of a model that is fine-tuned on labels: their names; of several tasks, the names
+//   by
+//                              task
 //   RUN/base.safetensors       only of a model with adapters: the weights that they change, which stay as they are
 //   RUN/metrics.jsonl
 //   RUN/machine.json           on which machine and with which version it was trained, see train/machine/machine.h
@@ -54,7 +56,7 @@ std::optional<std::int64_t> checkpoint_step(std::string_view name);
 void require_no_run(const std::filesystem::path& root);
 
 // The JSON texts of a run's tokenizers; `target` is empty unless source and target have separate vocabularies. `labels`
-// is a list of names, empty unless the model is fine-tuned on labels.
+// has the names of labels (a list, or several by task), empty unless the model is trained on labels.
 struct RunTokenizers {
   std::string source, target, labels = {}, chat = {};
 };

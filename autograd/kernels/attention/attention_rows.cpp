@@ -24,7 +24,7 @@ struct Seen {
   std::int64_t begin = 0, end = 0, first = 0, last = 0;
 };
 template <class T>
-Seen seen_of_row(const ScoreBlock& block, std::int64_t row) {
+HWY_INLINE Seen seen_of_row(const ScoreBlock& block, std::int64_t row) {
   const std::int64_t begin = block.hidden(row), end = block.visible(row), step = lanes(RowTag<T>());
   if (begin == end) return {};
   return {begin, end, begin / step * step, (end + step - 1) / step * step};
@@ -82,16 +82,21 @@ const std::uint32_t* draw_row(const ScoreBlock& block, std::int64_t row, const S
 
 template <class T>
 void softmax_rows(T* scores, T* log_sum_exp, T* factor, const ScoreBlock& block) {
-  // The first loop stores the shifts of the rows in log_sum_exp and their sums in factor.
+  // The first loop stores the shifts of the rows in log_sum_exp, the second their sums in factor. In one loop a row
+  // would wait for its maximum, and the CPU could not look far enough ahead to begin with the next rows meanwhile.
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const Seen seen = seen_of_row<T>(block, r);
-    mask_row(scores + r * block.ld, seen, block.cols, -std::numeric_limits<T>::infinity(), T{0});
+    T* const row = scores + r * block.ld;
+    mask_row(row, seen, block.cols, -std::numeric_limits<T>::infinity(), T{0});
+    const std::int64_t n = seen.end - seen.first;
+    log_sum_exp[r] = n > 0 ? shift_of_row(row + seen.first, n) : T{0};
+  }
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const Seen seen = seen_of_row<T>(block, r);
     T* const row = scores + r * block.ld + seen.first;
     const std::int64_t n = seen.end - seen.first;
-    const T shift = n > 0 ? shift_of_row(row, n) : T{0};
     const auto keep = [&](std::int64_t j, auto e) SIMD_LAMBDA { store(hn::DFromV<decltype(e)>(), e, row + j, n - j); };
-    log_sum_exp[r] = shift;
-    factor[r] = static_cast<T>(sum_of_exp(row, shift, n, keep));
+    factor[r] = static_cast<T>(sum_of_exp(row, log_sum_exp[r], n, keep));
     if (block.dropout > 0 && n > 0) {
       drop(row, draw_row(block, r, seen), dropout_threshold(block.dropout), T{1}, n);
     }

@@ -10,6 +10,7 @@
 #include "core/files.h"
 #include "generate/line_translator.h"
 #include "report/attention_page.h"
+#include "tasks/common/eval.h"
 #include "tasks/masked_language_model/masked_evaluation.h"
 #include "tasks/translation/trained_translator.h"
 #include "tokenizer/masked_symbols.h"
@@ -19,7 +20,7 @@ namespace {
 
 struct AttentionArguments {
   ModelSource run;
-  std::string text, source, out, head;
+  std::string text, source, out, head, by_position;
   std::optional<std::string> target;
   std::optional<MatmulSetting> matmul;
   bool json = false, lens = false, heads = false;
@@ -46,6 +47,18 @@ void require_text(const AttentionArguments& arguments) {
   }
 }
 
+// The loss of the file that the arguments name, by the place in windows as long as the context.
+LossParts loss_by_position(const AttentionArguments& arguments, const TrainedLanguageModel& run) {
+  const EncodedText text = read_text(arguments.by_position, run, *run.tokenizer, warn);
+  check(text.ids.size() >= 2, arguments.by_position, ": has ", text.ids.size(), " tokens, at least 2 are needed");
+  const std::int64_t context = window_context(*run.model, 0);
+  std::vector<LossParts> divisions{parts_by_position(context)};
+  const std::span<const std::int32_t> ids = text.ids;
+  evaluate_parts(*run.model, ids, {.context = context, .stride = context}, divisions,
+                 start_progress(show_progress, "evaluating"));
+  return std::move(divisions.front());
+}
+
 std::vector<AttentionText> of_language_model(const AttentionArguments& arguments) {
   require_text(arguments);
   const TrainedLanguageModel run = open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul});
@@ -60,6 +73,7 @@ std::vector<AttentionText> of_language_model(const AttentionArguments& arguments
     const WindowOptions window{.context = std::ssize(ids)};
     add_heads(text, study_heads(*run.model, ids, window, ordinary_ids(*run.tokenizer), show_progress));
   }
+  if (!arguments.by_position.empty()) text.by_position = loss_by_position(arguments, run);
   return {text};
 }
 
@@ -151,6 +165,10 @@ std::vector<AttentionText> of_translator(const AttentionArguments& arguments) {
 
 std::vector<AttentionText> read_attention(const AttentionArguments& arguments) {
   const ModelFamily& family = family_of_run(arguments.run);
+  if (!arguments.by_position.empty() && !family.is_causal()) {
+    fail_usage("attention: --by-position: expected none, since only a language model predicts each token from those ",
+               "before it in its window");
+  }
   if (family.is_encoder_decoder()) return of_translator(arguments);
   return family.is_causal() ? of_language_model(arguments) : of_text_encoder(arguments);
 }
@@ -206,6 +224,8 @@ Command attention_command() {
                       {"--lens", &arguments->lens, "Also what each layer would predict at each position (logit lens)"},
                       {"--heads", &arguments->heads,
                        "Also how much the loss of this text rises without each head, and what the head looks at"},
+                      {"--by-position", &arguments->by_position,
+                       "A text file: also a language model's loss on it by the number of tokens before a token"},
                       matmul_option(arguments->matmul),
                       {"--json", &arguments->json, "Print the numbers as JSON"}},
           .run = [arguments] { write_attention(*arguments); }};

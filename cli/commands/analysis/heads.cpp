@@ -26,7 +26,7 @@ struct HeadsArguments {
 HeadStudy study_language_model(const HeadsArguments& arguments) {
   const TrainedLanguageModel run = open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  const EncodedText text = read_text(arguments.text, run.config, *run.tokenizer, warn);
+  const EncodedText text = read_text(arguments.text, run, *run.tokenizer, warn);
   const std::vector<std::int32_t> ordinary = ordinary_ids(*run.tokenizer);
   return study_heads(*run.model, text.ids, {.batch = arguments.batch}, ordinary, show_progress);
 }
@@ -34,7 +34,7 @@ HeadStudy study_language_model(const HeadsArguments& arguments) {
 HeadStudy study_masked_model(const HeadsArguments& arguments) {
   const auto run = open_run<TrainedMaskedLanguageModel>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  const EncodedText text = read_text(arguments.text, run.config, *run.tokenizer, warn);
+  const EncodedText text = read_text(arguments.text, run, *run.tokenizer, warn);
   const std::span<const std::int32_t> ids = text.ids;
   const MaskedBatcher rows(ids, *run.tokenizer, masked_row_options(run.config, arguments.batch));
   return study_heads(*run.model, rows, show_progress);

@@ -89,8 +89,12 @@ void describe_images(const CaptionArguments& arguments) {
   for (const CaptionedImages::Caption& caption : read.images.captions()) indices.push_back(caption.image);
   const std::vector<std::string> texts = captions_of(*run.model, read.images, indices, run.tokenizer, options,
                                                      start_progress(show_progress, "writing captions"));
-  for (std::int64_t i = 0; i < std::ssize(texts); ++i) {
-    if (!arguments.mistakes || texts[i] != read.images.captions()[i].text) chosen.push_back(i);
+  CaptionCounts counts{.written = std::ssize(texts)};
+  if (read.has_captions) counts.right = 0;
+  for (std::int64_t i = 0; i < counts.written; ++i) {
+    const bool right = read.has_captions && texts[i] == read.images.captions()[i].text;
+    if (right) ++*counts.right;
+    if (!arguments.mistakes || !right) chosen.push_back(i);
   }
   if (arguments.out.empty() && !arguments.json) {
     for (const std::int64_t i : chosen) print_line("{}\t{}", read.images.name(indices[i]), output_text(texts[i]));
@@ -101,7 +105,8 @@ void describe_images(const CaptionArguments& arguments) {
     for (const WrittenCaption& caption : written) print_json(caption_json(caption));
   }
   if (arguments.out.empty()) return;
-  write_file_atomically(arguments.out, caption_page(arguments.mistakes ? "Mistakes in captions" : "Captions", written));
+  write_file_atomically(arguments.out,
+                        caption_page(arguments.mistakes ? "Mistakes in captions" : "Captions", written, counts));
 }
 
 }  // namespace

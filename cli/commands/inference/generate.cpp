@@ -13,10 +13,10 @@
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
 #include "core/text/numbers.h"
-#include "data/text/text_source.h"
 #include "generate/generator.h"
 #include "generate/stop_strings.h"
 #include "tasks/instructions/chat_session.h"
+#include "tokenizer/special_tokens.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -50,12 +50,6 @@ bool knows(const Tokenizer& tokenizer, std::string_view text) {
   }
 }
 
-// Without a prompt, the text begins as a document does.
-Beginning beginning_of(const TrainedLanguageModel& run, std::string_view prompt) {
-  if (!prompt.empty()) return {prompt_tokens(run, prompt), prompt};
-  return {{text_start(*run.tokenizer)}, {}};
-}
-
 class TextGenerator {
  public:
   explicit TextGenerator(const GenerateArguments& arguments)
@@ -64,11 +58,11 @@ class TextGenerator {
             arguments.run, {.matmul = arguments.matmul, .weights = arguments.weights, .bf16_weights = true})),
         options_(arguments.options) {
     options_.use_cache = !arguments.no_cache;
-    options_.stop_token = run_.tokenizer->special(kEndOfText).value_or(-1);
+    options_.stop_token = text_end_token(*run_.tokenizer).value_or(-1);
   }
 
   void answer_prompt() {
-    const Beginning beginning = beginning_of(run_, arguments_.prompt);
+    const Beginning beginning{beginning_tokens(run_, arguments_.prompt), arguments_.prompt};
     warn_of_unseen(beginning.ids, "the prompt");
     for (std::int64_t i = 0; i < arguments_.samples; ++i) {
       if (arguments_.samples > 1 && !arguments_.json) print_line("--- seed {} ---", options_.seed);
@@ -81,7 +75,7 @@ class TextGenerator {
   // Writes the best texts of a beam search; if there are several, a line with its score precedes each.
   void search_prompt() {
     const kernels::MatmulPrecisionScope precision(run_.matmul);
-    const Beginning beginning = beginning_of(run_, arguments_.prompt);
+    const Beginning beginning{beginning_tokens(run_, arguments_.prompt), arguments_.prompt};
     warn_of_unseen(beginning.ids, "the prompt");
     const double begin = steady_seconds();
     const auto found = search_texts(*run_.model, beginning.ids,
@@ -131,7 +125,7 @@ class TextGenerator {
       }
       const StopSignal stop({{SIGINT}});
       if (text.empty()) {
-        text = beginning_of(run_, line).ids;
+        text = prompt_tokens(run_, line);
       } else {
         append(text, run_.tokenizer->encode_continuation(str_cat(line_end, line)));
       }

@@ -192,6 +192,7 @@ Command predict_command() {
       .help = "Label the lines of standard input with a model that is fine-tuned on labels (task.kind)",
       .options = {run_argument(arguments->run),
                   checkpoint_option(arguments->run),
+                  task_option(arguments->run),
                   {"--batch", &arguments->batch, "Lines that are read at once [16]", {.least = 1}},
                   {"--format",
                    &arguments->format,

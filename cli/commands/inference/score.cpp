@@ -56,10 +56,8 @@ class OptionScorer {
   std::vector<OptionScore> score(const std::string& prompt, std::span<const std::string> options) const {
     const kernels::MatmulPrecisionScope precision(translator_ ? translator_->matmul : language_model_->matmul);
     if (translator_) return score_options(*translator_->model, translator_->tokenizers, prompt, options);
-    const Tokenizer& tokenizer = *language_model_->tokenizer;
-    const std::vector<std::int32_t> ids =
-        prompt.empty() ? std::vector{text_start(tokenizer)} : prompt_tokens(*language_model_, prompt);
-    return score_options(*language_model_->model, tokenizer, ids, options);
+    const std::vector<std::int32_t> ids = beginning_tokens(*language_model_, prompt);
+    return score_options(*language_model_->model, *language_model_->tokenizer, ids, options);
   }
 
  private:

@@ -135,10 +135,9 @@ void score_text(const SurprisalArguments& arguments) {
   const TrainedLanguageModel run =
       open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul, .weights = arguments.weights});
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  std::vector<std::int32_t> ids = arguments.text.empty()
-                                      ? prompt_tokens(run, arguments.prompt)
-                                      : read_text(arguments.text, run.config, *run.tokenizer, warn).ids;
-  if (arguments.total) put_start(ids, text_start(*run.tokenizer));
+  std::vector<std::int32_t> ids = arguments.text.empty() ? prompt_tokens(run, arguments.prompt)
+                                                         : read_text(arguments.text, run, *run.tokenizer, warn).ids;
+  if (arguments.total) put_start(ids, text_start(run));
   check(ids.size() >= 2, "surprisal: the text has ", ids.size(), " tokens, at least 2 are needed");
   if (arguments.stride && reads_in_order(*run.model)) {
     fail_usage("surprisal: --stride: expected none, since ", run.config.model.type,

@@ -45,7 +45,7 @@ TEST_CASE("explain: the list of topics; one as text, as JSON and as a page") {
 
 TEST_CASE("explain: of a language model, the four terms of (E+P)(E+P), the perplexity of a text, and the cache") {
   const Sandbox box("gpt");
-  box.train("run", "--train.steps 6");
+  box.train("run", "--train.steps 6 --train.matmul highest");
   const Json positions = json_of(box, "explain positions --json --run run --text", {"at a"});
   CHECK(part_of(positions, "token to place, E Pᵀ")["rows"] == Json{"a", "t", "␣", "a"});
   const Json tokens = part_of(positions, "token to token, E Eᵀ")["values"];

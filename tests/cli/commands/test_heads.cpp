@@ -75,6 +75,11 @@ TEST_CASE("eval: parts by position and frequency add up to the reported loss; mo
     CHECK(tokens == parts["tokens"].get<std::int64_t>());
     CHECK(nats / static_cast<double>(tokens) == doctest::Approx(parts["loss"].get<double>()).epsilon(1e-12));
   }
+  const Json map = json_of(box, "attention run --text Once --json --by-position text.txt")[0];
+  REQUIRE(map["by_position"].size() == parts["by_position"].size());
+  CHECK(map["by_position"].back()["tokens"] == parts["by_position"].back()["tokens"]);
+  CHECK(map["by_position"].back()["loss"].get<double>() ==
+        doctest::Approx(parts["by_position"].back()["loss"].get<double>()).epsilon(1e-6));
   const std::string table = result_of(box, "eval run --text text.txt --by-position");
   CHECK(table.find("\ntokens before it") != table.npos);
   CHECK(table.find("\n9–16 ") != table.npos);
@@ -114,6 +119,9 @@ TEST_CASE("heads: those of an encoder-decoder have their stack in their names; t
   check_errors(
       box, kUsage,
       {{"heads run --text text.txt", "heads: expected --source FILE and --target FILE for this model"},
+       {"attention run --json --source abc --by-position source.txt",
+        "attention: --by-position: expected none, since only a language model predicts each token from those before "
+        "it in its window"},
        {"eval run --by-position --source source.txt --target target.txt",
         "eval: --by-position: expected none, since only a language model predicts each token from those before "
         "it in its window"}});

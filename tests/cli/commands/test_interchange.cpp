@@ -55,6 +55,47 @@ TEST_CASE("interchange: an imported language model is read by every command, tra
   CHECK(box.read("back/tokenizer.json") == box.read("run/tokenizer.json"));
 }
 
+TEST_CASE("interchange: what the tokenizer of a published model puts before a text stands before it here too") {
+  constexpr int kBegin = 26;  // [CLS], as the token that begins a text
+  const Sandbox box;
+  place_golden(box, "llama-tied");
+  auto tokenizer = nlohmann::json::parse(box.read("llama-tied/tokenizer.json"));
+  tokenizer["post_processor"] = nlohmann::json::parse(R"({"type": "TemplateProcessing",
+      "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+      "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+      "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [26], "tokens": ["[CLS]"]}}})");
+  box.write("llama-tied/tokenizer.json", tokenizer.dump());
+  box.write("text.txt", letters());
+  box.succeed("import llama-tied --out run");
+  const auto tokens_of = [&](const std::string& run) {
+    return json_of(box, "surprisal " + run + " --prompt abcd --json")["tokens"];
+  };
+  const auto tokens = tokens_of("run");
+  REQUIRE(tokens.size() == 5);
+  CHECK(tokens[0]["id"] == kBegin);
+  CHECK(json_of(box, "eval run --text text.txt --json")["tokens"] == letters().size());
+  const auto scores = json_of(box, "score run --prompt a --options b c --json");
+  CHECK(scores["options"][0]["log_likelihood"].get<double>() == doctest::Approx(-tokens[2]["nats"].get<double>()));
+  CHECK(json_of(box, "surprisal run --text text.txt --total --json")["after"] == "[CLS]");
+  CHECK(json_of(box, "generate run --temperature 0 --tokens 3 --json")["text"] ==
+        json_of(box, "generate run --beam 1 --tokens 3 --json")["text"]);
+
+  for (const std::string format : {"hf", "gguf"}) {
+    box.succeed("export run --format " + format + " --out " + format);
+    box.succeed("import " + format + " --out from-" + format);
+    CHECK(tokens_of("from-" + format)[0]["id"] == kBegin);
+  }
+  CHECK(nlohmann::json::parse(box.read("hf/config.json"))["bos_token_id"] == kBegin);
+
+  const std::string train = "train --data.text text.txt --train.steps 1 --train.threads 1 --eval.every 0 --quiet ";
+  box.succeed(train + "--train.init_from run --model.context 16 --out tuned");
+  CHECK(tokens_of("tuned")[0]["id"] == kBegin);
+  box.succeed(train +
+              "--tokenizer.file llama-tied/tokenizer.json --model.context 16 --model.dim 8 --model.heads 1 "
+              "--model.layers 1 --out scratch");
+  CHECK(tokens_of("scratch").size() == 4);
+}
+
 TEST_CASE("interchange: an imported BERT fills in, is fine-tuned on labels, and says which tokens a text has") {
   const Sandbox box;
   place_golden(box, "bert");

@@ -97,6 +97,10 @@ TEST_CASE("train: the run's folder, its metrics, and what is printed") {
 TEST_CASE("eval: the measures agree with each other and with training") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 20 --eval.batches 0");
+  check_error(box, kUsage,
+              "eval: expected --text FILE, --source FILE and --target FILE, --labels FILE, --images FOLDER, "
+              "--conversations FILE, or --pairs FILE",
+              "eval run");
   const std::string text = box.read("text.txt");
   const std::string valid = text.substr(static_cast<std::size_t>(static_cast<double>(text.size()) * (1 - 0.1)));
   box.write("valid.txt", valid);

@@ -46,6 +46,13 @@ command = ["eval", "{run}", "--text", "{folder}/text.txt"]
 value = "bits_per_byte"
 
 [[measures]]
+name = "tokens"
+line = "of the text"
+x = 3
+command = ["eval", "{run}", "--text", "{folder}/text.txt"]
+value = "tokens"
+
+[[measures]]
 name = "steps"
 metrics = "step"
 take = "most"
@@ -86,9 +93,12 @@ TEST_CASE("study: trains each variant from each seed, measures them, and says wh
       CHECK(variant["values"]["bits per byte"]["seeds"][static_cast<std::size_t>(seed - 1)] == eval["bits_per_byte"]);
     }
     CHECK(variant["values"]["loss"]["mean"].get<double>() == doctest::Approx(sum / 2));
+    CHECK(variant["values"]["tokens"]["least"] == variant["values"]["tokens"]["most"]);
     CHECK(variant["values"]["steps"]["least"] == 6);
     CHECK(variant["failures"].empty());
   }
+  CHECK(result["measures"][2] == Json{{"name", "tokens"}, {"digits", 4}, {"line", "of the text"}, {"x", 3.0}});
+  CHECK(keys_of(result["measures"][3]) == std::vector<std::string>{"name", "digits"});
   CHECK(result["checks"][0]["holds"] == true);
   CHECK(result["checks"][1]["holds"] == false);  // 6 is not above 6
   CHECK(result["shown"] == false);
@@ -167,6 +177,7 @@ TEST_CASE("study: what is wrong with a file is said in one line") {
   box.write("twice.toml", head + variant + variant);
   box.write("folder.toml", head + variant + "[[variants]]\nname = \"a-\"\n[[variants]]\nname = \"a \"\n");
   box.write("line.toml", head + variant + "line = \"l\"\n");
+  box.write("axis.toml", head + variant + "[[measures]]\nname = \"m\"\nmetrics = \"loss\"\nline = \"l\"\n");
   box.write("other.toml", head + variant + "[[shown]]\nof = \"a\"\nbelow = \"b\"\n");
   box.write("measure.toml", head + variant + "[[measures]]\nname = \"m\"\n");
   box.write("option.toml", head + variant + "model.heads = 3\n");
@@ -177,6 +188,7 @@ TEST_CASE("study: what is wrong with a file is said in one line") {
                 {"study key.toml", "key.toml: unknown key tittle"},
                 {"study twice.toml", "twice.toml: two variants have the name a"},
                 {"study line.toml", "line.toml: variants 1: line needs x, its place on the line"},
+                {"study axis.toml", "axis.toml: measures 1: line needs x, its place on the line"},
                 {"study other.toml", "other.toml: shown 1: no variant has the name b"},
                 {"study measure.toml", "measure.toml: measures 1: expected either metrics or command"}});
   check_error(box, kFailure, "folder.toml: the names of two variants give the same folder a--1", "study folder.toml");

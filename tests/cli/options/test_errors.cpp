@@ -26,9 +26,6 @@ TEST_CASE("errors: the words of a command") {
           {"trian tiny.toml", "unknown command trian: did you mean train? (see --help)"},
           {"tokenizer encod x.json", "unknown command encod: did you mean encode? (see --help)"},
           {"eval run --strid 4", "unknown option --strid: did you mean --stride? (see --help)"},
-          {"eval run",
-           "eval: expected --text FILE, --source FILE and --target FILE, --labels FILE, --images FOLDER, "
-           "--conversations FILE, or --pairs FILE"},
           {"generate run --tokens -1", "--tokens: expected a whole number of at least 0, got -1 (see --help)"},
           {"eval run --text text.txt --stride 1.5",
            "--stride: expected a whole number of at least 1, got 1.5 (see --help)"},

@@ -97,7 +97,7 @@ TEST_CASE("instructions: what does not go together is refused in a line") {
                 {"train --model.type bert --data.conversations chat.jsonl --out new",
                  "task.kind: expected none for bert, which predicts no next token, got instructions"},
                 {"train --data.conversations chat.jsonl --minutes 1 --out new",
-                 "--minutes: no plan is made for instructions; there are plans for …"},
+                 "--minutes: no plan is made for instructions, whose best sizes …"},
                 {"generate run --chat --prompt a", "--prompt…"},
                 {"generate run --system a", "--system…"},
                 {"eval run --conversations chat.jsonl --text a", "--conversations…"}});

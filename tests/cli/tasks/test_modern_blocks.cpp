@@ -61,9 +61,10 @@ TEST_CASE("modern blocks: every command that reads a language model works, and a
   box.train("linear", "--train.steps 2 --model.attention_kind linear");
   const std::string greedy = "generate linear --prompt The --tokens 40 --temperature 0";
   CHECK(box.run(greedy).out == box.run(greedy + " --no-cache").out);
-  check_error(box, 2,
-              "model.attention_kind: expected softmax for maps of attention, got linear, which has no weights to show",
-              "attention linear --text The --out map.html");
+  const nlohmann::ordered_json map = json_of(box, "attention linear --text The --json --lens --heads")[0];
+  CHECK(map["layers"][0]["heads"][1]["weights"].size() == 3);
+  CHECK(map["lens"].size() == 1 + map["layers"].size());
+  CHECK(map["heads"].size() == 2 * map["layers"].size());
 }
 
 TEST_CASE("modern blocks: wrong keys are refused in one line that says what is expected") {

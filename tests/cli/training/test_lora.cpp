@@ -76,7 +76,8 @@ TEST_CASE("lora: a classifier learns beside adapters, and what does not go toget
   box.train("adapted", "--train.init_from text --train.lora.rank 2 --train.steps 2");
   check_error(
       box, kFailure,
-      "train.init_from: " + (box / "adapted").string() + " has adapters (train.lora.rank = 2): expected a run without",
+      "train.init_from: " + (box / "adapted").string() +
+          " has adapters (train.lora.rank = 2): expected a run without, such as export --merge and import make of it",
       "train tiny.toml --out new --train.init_from adapted");
 }
 

@@ -34,6 +34,7 @@ TEST_CASE("resume: a run of every task and family, killed at random steps, ends 
       {"tag", "--task.layer_decay 0.8"},
       {"instructions"},
       {"sentences", "--task.layer_decay 0.8"},
+      {"multi_task"},
       {"tag", "--task.freeze true --optimizer.name muon --optimizer.state int8"},
   };
   std::vector<std::string> tested{"gpt"};  // by the other tests of resume

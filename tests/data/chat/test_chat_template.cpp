@@ -16,6 +16,12 @@ std::string rendered(std::string_view text, const std::vector<ChatMessage>& mess
   return ChatTemplate(text).render(messages, {});
 }
 
+std::string many_times(std::string_view text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 // The message of the error in which f ends.
 template <class F>
 std::string chat_error_of(const F& f) {
@@ -84,6 +90,7 @@ TEST_CASE("chat template: what is not in the subset is refused by its name, with
       {"{{ a b }}", "chat template: line 1: expected the end of the tag, got 'b'"},
       {"{{ a ? }}", "chat template: line 1: unexpected character '?' in a tag"},
       {"{{ " + std::string(200, '(') + " }}", "chat template: line 1: expected at most 100 nested expressions"},
+      {"{{ 1" + many_times(" + 1", 5000) + " }}", "chat template: line 1: a tag has more than 2000 tokens"},
       {"{{ [[[[" + std::string(200, '[') + " }}", "chat template: line 1: expected at most 100 nested expressions"},
   };
   for (const auto& entry : refused) {
@@ -93,8 +100,7 @@ TEST_CASE("chat template: what is not in the subset is refused by its name, with
     CAPTURE(error);
     CHECK(error.starts_with(message));
   }
-  std::string blocks;
-  for (int i = 0; i < 200; ++i) blocks += "{% if true %}";
+  const std::string blocks = many_times("{% if true %}", 200);
   CHECK(chat_error_of([&] { ChatTemplate chat(blocks); }) == "chat template: expected at most 100 nested blocks");
 }
 
@@ -110,6 +116,18 @@ TEST_CASE("chat template: what Python refuses while it renders is told with the 
       {"{{ raise_exception('no') }}", "chat template: line 1: the template refuses the conversation: no"},
       {"{{ range(1000000000) | length }}", "chat template: line 1: range: expected at most 100000 numbers"},
       {"{{ 9223372036854775807 + 1 }}", "chat template: line 1: +: the numbers are too large"},
+      // Templates that would never end, or fill the memory or the stack.
+      {"{% set n = namespace() %}{% set n.me = n %}{{ n == n }}",
+       "chat template: line 1: a namespace within another value is not supported"},
+      {"{% set messages.me = 1 %}", "chat template: line 1: set messages.me: expected a namespace, got a list"},
+      {"{% set n = namespace(a=1) %}{% for i in range(999) %}{% set n.a = [n.a] %}{% endfor %}",
+       "chat template: line 1: expected values within each other at most 100 deep"},
+      {"{% set n = namespace(a=[1]) %}{% for i in range(99) %}{% set n.a = [n.a, n.a] %}{% endfor %}",
+       "chat template: line 1: a value has more than 67108864 bytes"},
+      {"{% set n = namespace(a='a') %}{% for i in range(99) %}{% set n.a = n.a ~ n.a %}{% endfor %}",
+       "chat template: line 1: a value has more than 67108864 bytes"},
+      {"{% for i in range(9999) %}{% for j in range(9999) %}{% endfor %}{% endfor %}",
+       "chat template: line 1: the template takes too long"},
   };
   for (const auto& entry : refused) {
     const std::string text = entry.first, message = entry.second;
@@ -117,4 +135,7 @@ TEST_CASE("chat template: what Python refuses while it renders is told with the 
     CHECK(chat_error_of([&] { rendered(text); }) == message);
   }
   CHECK(rendered("{{ nothing }}{{ messages[7] }}").empty());
+  const std::string least = "-9223372036854775807 - 1";
+  CHECK(rendered("{{ (" + least + ") // 3 }} {{ (" + least +
+                 ") % 3 }} {{ 7 % -4 }} {{ 'abc'[::9223372036854775807] }}") == "-3074457345618258603 1 -1 a");
 }

@@ -81,11 +81,23 @@ Widths widths_of(const BlockConfig& config) {
   return {config.kv_heads ? config.heads / config.kv_heads : 1, d, config.value_dim ? config.value_dim : d};
 }
 
-// Checks the weights of one head (T_q, T_k), and what it adds to the stream, against softmax(s·q kᵀ) v W_O,
-// s = scale or, if that is 0, 1/√d.
-void check_head(const double* weights, const double* output, double scale, const Matrix& q, const Matrix& k,
-                const Matrix& v, const std::function<bool(std::size_t, std::size_t)>& sees, const Tensor& w_o,
-                std::int64_t head) {
+// Replaces the numbers of all rows by φ(x) = elu(x) + 1.
+void map_features(Matrix& heads) {
+  for (std::vector<double>& row : heads) {
+    for (double& x : row) x = x > 0 ? x + 1 : std::exp(x);
+  }
+}
+
+// e^(s·product), s = the scale of `config` or, if that is 0, 1/√d; of linear attention the product itself.
+double weight_of(double product, const BlockConfig& config, std::size_t d) {
+  if (config.attention_kind == AttentionKind::linear) return product;
+  return std::exp(product * (config.attention_scale > 0 ? config.attention_scale : 1 / std::sqrt(double(d))));
+}
+
+// Checks the weights of one head (T_q, T_k), and what it adds to the stream: weight_of(q kᵀ) over the sum, times v W_O.
+void check_head(const double* weights, const double* output, const BlockConfig& config, const Matrix& q,
+                const Matrix& k, const Matrix& v, const std::function<bool(std::size_t, std::size_t)>& sees,
+                const Tensor& w_o, std::int64_t head) {
   for (std::size_t i = 0; i < q.size(); ++i) {
     std::vector<double> expected(k.size()), read(v[0].size());
     double total = 0;
@@ -93,7 +105,7 @@ void check_head(const double* weights, const double* output, double scale, const
       if (!sees(i, j)) continue;
       double score = 0;
       for (std::size_t c = 0; c < q[i].size(); ++c) score += q[i][c] * k[j][c];
-      total += expected[j] = std::exp(scale > 0 ? score * scale : score / std::sqrt(double(q[i].size())));
+      total += expected[j] = weight_of(score, config, q[i].size());
     }
     for (std::size_t j = 0; j < k.size(); ++j) {
       expected[j] /= total;
@@ -135,6 +147,14 @@ std::vector<BlockConfig> configs() {
   return {plain, wide, grouped, scaled};
 }
 
+// The same, and one with linear attention.
+std::vector<BlockConfig> self_configs() {
+  std::vector<BlockConfig> all = configs();
+  all.push_back(all[2]);
+  all.back().attention_kind = AttentionKind::linear;
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("attention observer: weights and outputs of the heads of self-attention equal loops over numbers") {
@@ -142,15 +162,17 @@ TEST_CASE("attention observer: weights and outputs of the heads of self-attentio
   const Tensor lengths = Tensor::from<std::int32_t>({4, 6}, {kRows});
   const Tensor begin = Tensor::from<std::int32_t>({0, 0, 2, 2, 2, 2, 0, 1, 1, 1, 4, 4}, {kRows, kLength});
   const Tensor x = normal({kRows, kLength, 12}, 3);
-  for (const BlockConfig& config : configs()) {
+  for (const BlockConfig& config : self_configs()) {
+    const bool linear = config.attention_kind == AttentionKind::linear;
     MultiHeadAttention attention(config);
     attention.initialize_parameters(1);
     const auto state = attention.state_dict();
     const Widths widths = widths_of(config);
     const std::int64_t group = widths.group, d = widths.d, d_v = widths.d_v;
-    const std::optional<Rotary> rotary = config.qk_norm ? std::optional(Rotary{}) : std::nullopt;
+    const std::optional<Rotary> rotary = config.qk_norm && !linear ? std::optional(Rotary{}) : std::nullopt;
     for (const SelfMask& mask : {SelfMask{}, SelfMask{.causal = false}, SelfMask{.causal = false, .lengths = lengths},
                                  SelfMask{.key_begin = begin}}) {
+      if (linear && !mask.causal) continue;
       Tensor output;
       const auto shown = shown_by([&](Tape& tape) {
         const Rotation rotation = rotary ? rotation_of({}, kLength, d, *rotary, DType::f64) : Rotation{};
@@ -177,10 +199,11 @@ TEST_CASE("attention observer: weights and outputs of the heads of self-attentio
           const Matrix v = part(of_v + h / group * d_v, d_v);
           transform(q, config, config.qk_norm ? state.at("q_norm.weight").data<double>() : nullptr, rotary);
           transform(k, config, config.qk_norm ? state.at("k_norm.weight").data<double>() : nullptr, rotary);
+          if (linear) map_features(q), map_features(k);
           const std::int64_t place = b * config.heads + h;
           check_head(weights.data<double>() + place * kLength * kLength,
-                     heads.data<double>() + place * kLength * config.dim, config.attention_scale, q, k, v, sees,
-                     state.at("out.weight"), h);
+                     heads.data<double>() + place * kLength * config.dim, config, q, k, v, sees, state.at("out.weight"),
+                     h);
         }
       }
     }
@@ -219,8 +242,8 @@ TEST_CASE("attention observer: weights and outputs of the heads of cross-attenti
         transform(k, config, config.qk_norm ? state.at("k_norm.weight").data<double>() : nullptr);
         const std::int64_t place = b * config.heads + h;
         check_head(weights.data<double>() + place * kLength * kSource,
-                   heads.data<double>() + place * kLength * config.dim, config.attention_scale, q, k, v, sees,
-                   state.at("out.weight"), h);
+                   heads.data<double>() + place * kLength * config.dim, config, q, k, v, sees, state.at("out.weight"),
+                   h);
       }
     }
   }

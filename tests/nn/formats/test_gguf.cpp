@@ -162,7 +162,9 @@ TEST_CASE("gguf: what is wrong with a file is named in one line") {
       {one_tensor(0, {}, 0, 0), "tensor t: it has 0 axes, expected 1 to 4"},
       {one_tensor(2, {kHuge, 1024}, 0, 0), "tensor t: bad shape"},
       {one_tensor(2, {0, 1}, 0, 0), "tensor t: bad shape"},
-      {one_tensor(1, {32}, 13, 0), "tensor t: type 13 is not supported, only F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q6_K"},
+      {one_tensor(1, {32}, 9, 0),
+       "tensor t: type 9 is not supported, only F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K, Q3_K, Q4_K, Q5_K, "
+       "Q6_K"},
       {one_tensor(1, {33}, 8, 0), "tensor t: a row has 33 values, expected whole blocks of 32"},
       {one_tensor(1, {32}, 0, 8), "tensor t: its offset 8 is no multiple of 32"},
       {one_tensor(1, {64}, 0, 0), "tensor t: it lies outside of the file"},

@@ -205,7 +205,8 @@ TEST_CASE("config: the list of keys has every key once, with a default that can 
     CHECK(!key.help.empty());
     CHECK(key.help.find('\n') == std::string::npos);
     const bool of_gpt = key.owners.empty() || std::ranges::count(key.owners, "gpt");
-    if (of_gpt) apply_override(config, key.name, key.default_value);
+    const bool of_task = key.name.starts_with("tasks.");  // it would add a task
+    if (of_gpt && !of_task) apply_override(config, key.name, key.default_value);
   }
   CHECK(resolve(config) == resolve(Config{}));
   for (const char* name : {"model.type",

@@ -287,8 +287,8 @@ TEST_CASE("config: training data is of one kind, whole, and right for the model"
                 "data.within_document: expected false for rnn, which reads on where a document ends, got true");
   CHECK_FALSE(parse("[data]\ndocument = \"line\"\n").data.within_document);
 
-  CHECK_NOTHROW(require_data(resolved({"data.text=a"}).data));
-  CHECK_THROWS_WITH_AS(require_data(resolved({}).data),
+  CHECK_NOTHROW(require_data(resolved({"data.text=a"}).values()));
+  CHECK_THROWS_WITH_AS(require_data(resolved({}).values()),
                        "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, "
                        "data.images, data.conversations, data.corpus; got none",
                        UsageError);

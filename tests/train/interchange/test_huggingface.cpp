@@ -175,7 +175,8 @@ TEST_CASE("interchange: malformed and foreign models are refused in one line, an
         "/config.json: layer_types: \"sliding_attention\" is not supported, only \"full_attention\"");
   CHECK(config("bert", {{"position_embedding_type", "relative_key"}}) ==
         "/config.json: position_embedding_type: \"relative_key\" is not supported, only \"absolute\"");
-  CHECK(config("bert", {{"type_vocab_size", 1}}) == "/config.json: type_vocab_size: 1 is not supported, only 2");
+  CHECK(config("bert", {{"type_vocab_size", 1}}) ==
+        "/config.json: type_vocab_size: 1 is not supported, only 2 or more");
   CHECK(config("gpt2", {{"n_positions", 1 << 20}, {"n_embd", 1 << 20}, {"n_inner", 12}}).find(": the model needs ") ==
         0);
 

@@ -30,7 +30,7 @@ TEST_CASE("tasks: a run that is resumed has the labels that it was begun with") 
   const CacheFolder folder;
   const auto toy = trained<TaskToy>(tag_config(folder), folder.path / "run", 7);
   const RunFolder run{folder.path / "run"};
-  CHECK(prepare_labelled_data(toy->resolved, &run).labels == toy->objective.data().labels);
+  CHECK(prepare_labelled_data(toy->resolved, vocabulary_of(&run)).labels == toy->objective.data().labels);
 }
 
 TEST_CASE("tasks: every family that gives vectors of tokens learns to tag, and a frozen encoder stays as it is") {

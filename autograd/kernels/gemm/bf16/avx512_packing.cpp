@@ -49,22 +49,22 @@ inline __m512i rest_of(__m512 low, __m512 high, __m512i rounded) {
 }
 
 // Up to 16 vectors over up to 32 elements of k, as 16 × 16 pairs: pairs[vector][pair] where k is contiguous in memory,
-// else pairs[pair][vector]. What is not there is 0.
-template <bool kContiguous, bool kSplit>
+// else pairs[pair][vector]. What is not there is 0. kWhole: all 32 elements are there, so that no mask is computed.
+template <bool kContiguous, bool kSplit, bool kWhole>
 inline void load_pairs(__m512i (&high)[16], __m512i (&low)[16], const float* data, std::int64_t ld, std::int64_t count,
                        std::int64_t depth) {
   const __mmask16 vectors = first_lanes(count);
-  const __mmask16 first = first_lanes(depth), second = first_lanes(depth - 16);
+  const __mmask16 first = kWhole ? 0xFFFF : first_lanes(depth), second = kWhole ? 0xFFFF : first_lanes(depth - 16);
 #pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) {
+  for (int i = 0; i < 16; ++i, data += kContiguous ? ld : 2 * ld) {
     __m512 even, odd;  // the first and the second operand of the rounding
     if constexpr (kContiguous) {
       const bool there = i < count;
-      even = _mm512_maskz_loadu_ps(there ? first : 0, data + i * ld);
-      odd = _mm512_maskz_loadu_ps(there ? second : 0, data + i * ld + 16);
+      even = _mm512_maskz_loadu_ps(there ? first : 0, data);
+      odd = _mm512_maskz_loadu_ps(there ? second : 0, data + 16);
     } else {
-      even = _mm512_maskz_loadu_ps(2 * i < depth ? vectors : 0, data + 2 * i * ld);
-      odd = _mm512_maskz_loadu_ps(2 * i + 1 < depth ? vectors : 0, data + (2 * i + 1) * ld);
+      even = _mm512_maskz_loadu_ps(kWhole || 2 * i < depth ? vectors : 0, data);
+      odd = _mm512_maskz_loadu_ps(kWhole || 2 * i + 1 < depth ? vectors : 0, data + ld);
     }
     const __m512i rounded = round(even, odd);
     high[i] = kContiguous ? rounded : side_by_side(rounded);
@@ -72,6 +72,15 @@ inline void load_pairs(__m512i (&high)[16], __m512i (&low)[16], const float* dat
       const __m512i rest = rest_of(even, odd, rounded);
       low[i] = kContiguous ? rest : side_by_side(rest);
     }
+  }
+}
+template <bool kContiguous, bool kSplit>
+inline void load_pairs(__m512i (&high)[16], __m512i (&low)[16], const float* data, std::int64_t ld, std::int64_t count,
+                       std::int64_t depth) {
+  if (depth >= 32) {
+    load_pairs<kContiguous, kSplit, true>(high, low, data, ld, count, depth);
+  } else {
+    load_pairs<kContiguous, kSplit, false>(high, low, data, ld, count, depth);
   }
 }
 

@@ -1,7 +1,9 @@
 #include "autograd/kernels/gemm/bf16/bf16_gemm.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "autograd/kernels/gemm/bf16/bf16_panels.h"
 #include "autograd/kernels/scratch.h"
@@ -17,7 +19,6 @@ constexpr std::int64_t kSharedElements = 1 << 21, kOwnElements = 1 << 18;
 // A task has at most so many panels. Each of them meets every shared panel while that one is in L1: the more panels a
 // task has, the less often a shared one comes from L3.
 constexpr std::int64_t kMostPanels = 8;
-constexpr std::int64_t kTasksPerThread = 4;
 // An operand of no more elements (2 MiB of f32) is in a cache anyway: to fetch it would only take instructions.
 constexpr std::int64_t kCachedElements = 1 << 19;
 
@@ -63,7 +64,7 @@ class BlockedProduct {
         share_rows_(m <= n),
         lower_(lower),
         threads_(available_threads()),
-        most_panels_(std::clamp<std::int64_t>(own().panels() / (kTasksPerThread * threads_), 1, kMostPanels)),
+        most_panels_(std::min(kMostPanels, half_of(chunk_count(own().panels(), threads_)))),
         fetches_(own().size * k > kCachedElements) {}
 
   // c (m, n), rows ldc apart = beta·c + alpha·a·b
@@ -109,11 +110,23 @@ class BlockedProduct {
     return panels.memory +
            ((block - blocks.begin) * (panels.last - panels.first) + panel - panels.first) * own().panel_room();
   }
-  // Calls f(first, last) for the panels of every task: as many tasks for each thread, and as many panels for each task.
+  static std::int64_t half_of(std::int64_t panels) { return (panels + 1) / 2; }
+  // Calls f(first, last) for the panels of every task. Each thread has as many panels, and each of its tasks takes half
+  // of those that it has left, up to most_panels_: the last tasks are short, so that no thread waits long for another
+  // (Polychronopoulos & Kuck 1987, "Guided self-scheduling").
   void for_tasks(const auto& f) const {
-    const std::int64_t panels = own().panels(), rounds = chunk_count(panels, most_panels_ * threads_);
-    const std::int64_t tasks = std::min(panels, rounds * threads_);
-    parallel_for(0, tasks, 1, [&](std::int64_t i, std::int64_t) { f(panels * i / tasks, panels * (i + 1) / tasks); });
+    const std::int64_t panels = own().panels();
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t left = chunk_count(panels, threads_); left > 0; left -= sizes.back()) {
+      sizes.push_back(std::min(most_panels_, half_of(left)));
+    }
+    const std::int64_t tasks = std::ssize(sizes);
+    parallel_for(0, threads_ * tasks, 1, [&](std::int64_t i, std::int64_t) {
+      const std::int64_t thread = i / tasks, end = panels * (thread + 1) / threads_;
+      const auto size = sizes.begin() + i % tasks;
+      const std::int64_t first = panels * thread / threads_ + std::accumulate(sizes.begin(), size, std::int64_t{0});
+      if (first < end) f(first, std::min(end, first + *size));
+    });
   }
 
   // Fetches a part of the panel that this thread may expect to pack next.

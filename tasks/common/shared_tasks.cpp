@@ -1,0 +1,61 @@
+#include "tasks/common/shared_tasks.h"
+
+#include <algorithm>
+
+#include "core/text/joined.h"
+#include "tasks/common/rules.h"
+
+namespace tapeformer {
+namespace {
+
+// The kinds of tasks that models of a family learn together.
+std::vector<std::string> kinds_for(const ModelFamily& family) {
+  std::vector<std::string> kinds;
+  for (const TaskRow& row : task_rows()) {
+    if (row.make_on && (row.has_labels || (row.name == family.task && family.bptt == 0))) kinds.push_back(row.name);
+  }
+  return kinds;
+}
+
+// Returns the configuration of a training on this task alone.
+ResolvedConfig config_of_task(const ResolvedConfig& all, const std::string& name, const Config::SharedTask& task) {
+  const std::string section = str_cat("tasks.", name);
+  const std::vector<std::string> kinds = kinds_for(all.family());
+  require(std::ranges::count(kinds, task.kind) > 0, section, ".kind: expected ", joined(kinds, ", "), " for ",
+          all.family().name, ", got ", task.kind.empty() ? "none" : task.kind);
+  Config alone = all.values();
+  alone.tasks.clear();
+  alone.task.kind = task.kind == all.family().task ? std::string(kNoTask) : task.kind;
+  alone.task.metric_for_best_model.clear();
+  alone.data.text = task.text;
+  alone.data.valid = task.valid;
+  alone.data.corpus = task.corpus;
+  alone.data.labels = task.labels;
+  alone.data.valid_labels = task.valid_labels;
+  require(!data_kinds(alone.data).empty(), section, ": expected ",
+          find_task_row(task.kind).has_labels ? "labels" : "text or corpus", ", got no training data");
+  try {
+    return resolve(std::move(alone));
+  } catch (const UsageError& error) {
+    fail_usage(section, ": ", error.what());
+  }
+}
+
+}  // namespace
+
+std::vector<SharedTask> shared_tasks(const ResolvedConfig& config) {
+  std::vector<SharedTask> tasks;
+  for (const auto& [name, task] : config.tasks) {
+    ResolvedConfig alone = config_of_task(config, name, task);
+    if (task.weight > 0) tasks.push_back({name, task.weight, std::move(alone)});
+  }
+  return tasks;
+}
+
+bool trains_own_head(const ResolvedConfig& config) {
+  const TaskRow& row = config.task_row();
+  if (!row.several) return !row.has_labels && !row.tunes_vectors;
+  return std::ranges::any_of(shared_tasks(config), [](const SharedTask& task) { return !task.has_labels(); });
+}
+
+}  // namespace tapeformer

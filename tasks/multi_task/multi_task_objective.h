@@ -1,0 +1,61 @@
+// Trains one model on several tasks: Σ λ L over the tasks, where L is the loss of a task and λ its weight.
+#pragma once
+
+#include "tasks/labels/multi_task_model.h"
+#include "tasks/multi_task/multi_task_data.h"
+#include "train/loop/objective.h"
+
+namespace tapeformer {
+
+// Each step draws one task, in proportion to rows^α (MultiTaskData::probabilities), and minimises λ L of that task on
+// the task's next data. What a step draws is a pure function of the seed and the step, and how many steps of a task
+// came before follows from that, so a run that is resumed goes on as if it had not been stopped.
+class MultiTaskObjective : public Objective {
+ public:
+  MultiTaskObjective(const ResolvedConfig& config, MultiTaskData data);
+
+  // An evaluation of one task.
+  struct TaskEvaluation {
+    std::string name;
+    double weight;
+    std::string unit;  // of its loss
+    Evaluation evaluation;
+  };
+  // Returns those of the tasks that have validation data.
+  std::vector<TaskEvaluation> evaluate_tasks(const ProgressCallback& progress);
+
+  const MultiTaskModel& model() const override { return model_; }
+  const Module& initial_part() const override { return *model_.trunk(); }
+  DataFacts facts() const override;
+  void share_with(Communicator& ranks) override;
+  std::string task_of_step(std::int64_t step) override { return tasks_[draw(step).task].name; }
+  StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
+  Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
+  std::optional<double> take_nll_loss() override;
+  ValidationFacts validation() const override;
+  // The loss is the mean of the tasks' losses by their weights. The metrics are those of the tasks, "NAME_loss" and so
+  // on; config.metric() chooses the best checkpoint.
+  Evaluation evaluate(const ProgressCallback& progress) override;
+
+ private:
+  struct Task {
+    std::string name, kind;
+    double weight, probability, rows;
+    std::shared_ptr<Objective> objective;
+  };
+  // What a step trains: a task, and the number of that task's steps until then, from 1.
+  struct Draw {
+    std::size_t task;
+    std::int64_t step;
+  };
+  Draw draw(std::int64_t step);
+  ParameterRates layer_rates() const override;
+
+  const std::string tokenizer_, labels_;
+  std::vector<Task> tasks_;
+  MultiTaskModel model_;
+  std::vector<Draw> draws_;           // of the steps from 1 on, as far as they are drawn
+  std::vector<std::int64_t> counts_;  // how many of them drew each task
+};
+
+}  // namespace tapeformer

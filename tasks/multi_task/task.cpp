@@ -1,0 +1,101 @@
+// Several tasks at once: one model with a head for each (Caruana 1997; Liu et al. 2019).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/text/joined.h"
+#include "tasks/common/eval.h"
+#include "tasks/common/rules.h"
+#include "tasks/common/task_rows.h"
+#include "tasks/multi_task/multi_task_objective.h"
+
+namespace tapeformer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The metrics that task.metric_for_best_model may name: of each task its loss, and the metric that chooses its best
+// checkpoint when it is trained alone.
+std::vector<std::string> metrics_of(const std::vector<SharedTask>& tasks) {
+  std::vector<std::string> metrics;
+  for (const SharedTask& task : tasks) {
+    metrics.push_back(task.name + "_loss");
+    const std::string_view own = task.config.metric();
+    if (!own.empty()) metrics.push_back(str_cat(task.name, "_", own));
+  }
+  return metrics;
+}
+
+void check_tasks(const ResolvedConfig& config) {
+  const std::vector<std::string> kinds = data_kinds(config.data);
+  require(kinds.empty(), kinds.empty() ? "" : kinds[0],
+          ": expected none beside task.kind = multi_task, whose tasks have their data in [tasks.NAME]");
+  require(!config.tasks.empty(), "tasks: expected sections [tasks.NAME] beside task.kind = multi_task, got none");
+  const std::vector<SharedTask> tasks = shared_tasks(config);
+  require(!tasks.empty(), "tasks: expected a weight above 0 for at least one task, got 0 for all");
+  const std::string& metric = config.task.metric_for_best_model;
+  const std::vector<std::string> metrics = metrics_of(tasks);
+  require(metric.empty() || std::ranges::count(metrics, metric) > 0, "task.metric_for_best_model: expected ",
+          joined(metrics, ", "), " or none, got ", metric);
+  const bool has_text = std::ranges::any_of(tasks, [](const SharedTask& task) { return !task.has_labels(); });
+  require(!has_text || !config.task.freeze, "task.freeze: expected false beside a task of text, which trains the ",
+          "encoder, got true");
+  require(!has_text || config.task.layer_decay == 1, "task.layer_decay: expected 1 beside a task of text, which ",
+          "trains all layers alike, got ", config.task.layer_decay);
+  require(config.train.lora_rank == 0, "train.lora.rank: expected 0 for task.kind = multi_task, got ",
+          config.train.lora_rank);
+}
+
+// Evaluates the tasks on their validation data.
+EvalReport evaluate_tasks(const EvalRequest& request) {
+  require_no_parts(request);
+  TrainedObjective run = load_trained_objective(request.run, {.matmul = request.matmul});
+  request.on_loaded(run);
+  const kernels::MatmulPrecisionScope precision(run.matmul);
+  auto& objective = dynamic_cast<MultiTaskObjective&>(*run.objective);
+  check(objective.can_evaluate(), run.run.root.string(), ": ", objective.validation().missing);
+  Json json{{"tasks", Json::object()}};
+  std::string table = fmt::format("{:<15} {}\n", "validation", run.checkpoint_text);
+  double loss = 0, weights = 0;
+  for (const auto& task : objective.evaluate_tasks(start_progress(request.progress, "evaluating"))) {
+    require_finite(task.evaluation);
+    Json& own = json["tasks"][task.name] = {{"tokens", task.evaluation.tokens}, {"loss", task.evaluation.loss()}};
+    table += fmt::format("\n{}\n{:<15} {:.4f} {}\n", task.name, "  loss", task.evaluation.loss(), task.unit);
+    for (const auto& [name, value] : task.evaluation.measures) {
+      own[name] = value;
+      table += fmt::format("{:<15} {:.4f}\n", "  " + name, value);
+    }
+    loss += task.weight * task.evaluation.loss();
+    weights += task.weight;
+  }
+  json["loss"] = loss / weights;
+  table += fmt::format("\n{:<15} {:.4f} by the tasks' weights\n", "mean loss", loss / weights);
+  return {with_run_keys(std::move(json), run), table};
+}
+
+}  // namespace
+
+TaskRow multi_task() {
+  return {.name = "multi_task",
+          .help = "several tasks at once, each in a section [tasks.NAME]",
+          .fine_tunes = true,
+          .several = true,
+          .implied_by = "tasks",
+          .model = "a model of several tasks",
+          .commands = "for models of several tasks there are eval, predict with --task, and what reads vectors",
+          .next_commands = {"eval %", "predict % < FILE"},
+          .eval_input = "validation data",
+          .loss_unit = "nats, the mean of the tasks",
+          .has_perplexity = false,
+          .reads_sentences = true,
+          .check = check_tasks,
+          .prepare = prepare_tasks,
+          .dummy = dummy_tasks,
+          .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
+            return std::make_unique<MultiTaskObjective>(config, take_data<MultiTaskData>(std::move(data)));
+          },
+          .optimum = [](const ResolvedConfig&) { return std::string(); },
+          .evaluate = evaluate_tasks};
+}
+
+}  // namespace tapeformer
