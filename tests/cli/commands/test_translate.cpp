@@ -301,7 +301,8 @@ TEST_CASE("eval: of translations, as training measures them") {
 TEST_CASE("eval: --by-length divides BLEU by the tokens of the source, as bleu scores the greedy translations") {
   const Sandbox box;
   box.succeed(
-      "train --out run --model.type rnn_seq2seq --model.dim 32 --data.corpus clauses --data.lines 1000 --tokenizer.kind "
+      "train --out run --model.type rnn_seq2seq --model.dim 32 --data.corpus clauses --data.lines 1000 "
+      "--tokenizer.kind "
       "word --optimizer.lr 2e-2 --schedule.warmup 20 --train.steps 300 --train.batch 16 --eval.every 0");
   const std::vector<std::string> lines = lines_in(box.succeed("corpus clauses --lines 60 --seed 2").out);
   std::map<std::int64_t, std::array<std::string, 2>> sides;  // by part

@@ -156,7 +156,8 @@ TEST_CASE("hooks: in every family they see every module forward and backward, an
         // What the loss does not need: a labeller reads BERT's layers, not its heads, nor what it makes of the last.
         const bool unused = c.name == "labels" && (named.name == "head" || named.name.starts_with("head.") ||
                                                    named.name == "pooler" || named.name == "next_sentence");
-        const bool wraps = c.name == "labels" && ((named.name.empty() && named.module != c.model.get()) || named.name == "task");
+        const bool wraps =
+            c.name == "labels" && ((named.name.empty() && named.module != c.model.get()) || named.name == "task");
         if (unused || wraps || !can_be_hooked(*named.module)) continue;
         const bool constant = named.module->named_parameters().empty();  // sinusoidal positions
         CHECK(forward.contains(named.module));
