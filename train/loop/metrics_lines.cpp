@@ -7,7 +7,8 @@
 
 namespace tapeformer {
 
-nlohmann::ordered_json step_line(const TrainingState& state, const StepResult& result, double lr, double tokens_per_s) {
+nlohmann::ordered_json step_line(const TrainingState& state, const StepResult& result, double lr, double tokens_per_s,
+                                 const std::string& task) {
   nlohmann::ordered_json line = {{"step", state.step}, {"tokens", state.tokens}, {"loss", result.loss}};
   if (result.nll_loss) line["unsmoothed_loss"] = *result.nll_loss;
   line.update({{"lr", lr},
@@ -15,6 +16,7 @@ nlohmann::ordered_json step_line(const TrainingState& state, const StepResult& r
                {"tokens_per_s", tokens_per_s},
                {"elapsed_s", state.elapsed_s},
                {"peak_memory_bytes", peak_resident_bytes()}});
+  if (!task.empty()) line["task"] = task;
   return line;
 }
 

@@ -13,7 +13,8 @@
 namespace tapeformer {
 
 // Returns the line for a step that was just done; `state` is the state after it.
-nlohmann::ordered_json step_line(const TrainingState& state, const StepResult& result, double lr, double tokens_per_s);
+nlohmann::ordered_json step_line(const TrainingState& state, const StepResult& result, double lr, double tokens_per_s,
+                                 const std::string& task);
 
 // Adds the results of an evaluation to a line, under names that begin with `prefix`.
 void add_measures(nlohmann::ordered_json& line, const std::string& prefix, const Objective& objective,

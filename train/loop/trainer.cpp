@@ -162,7 +162,6 @@ class Trainer {
     state_.tokens += tokens;
     state_.elapsed_s = elapsed();
     step_s_ = hooks_.clock() - begin;
-    // An exponential moving average of the rate, only for display.
     const double rate = static_cast<double>(tokens) / step_s_;
     tokens_per_s_ = tokens_per_s_ == 0 ? rate : 0.95 * tokens_per_s_ + 0.05 * rate;
     std::optional<double> waiting;
@@ -170,8 +169,7 @@ class Trainer {
     const bool is_scheduled = number == 1 || is_due(config_.train.log_every) || watch;
     if (is_scheduled || is_last()) {
       require_folder();
-      nlohmann::ordered_json line = step_line(state_, result, lr, tokens_per_s_);
-      if (const std::string task = objective_.task_of_step(number); !task.empty()) line["task"] = task;
+      nlohmann::ordered_json line = step_line(state_, result, lr, tokens_per_s_, objective_.task_of_step(number));
       if (waiting) line["waiting"] = *waiting;
       if (watch) line["watch"] = watch->norms();
       if (!is_scheduled) line[kAtEnd] = true;
@@ -321,7 +319,7 @@ class Trainer {
   const double began_at_ = config_.train.minutes > 0 ? hooks_.began_at.value_or(hooks_.clock()) : hooks_.clock();
   std::int64_t saved_step_, evaluated_step_ = -1;
   double saved_at_ = hooks_.clock();
-  double tokens_per_s_ = 0;
+  double tokens_per_s_ = 0;  // an exponential moving average, only for display
   double step_s_ = 0;  // the seconds that the last step took
   TimeBudget budget_{config_,
                      state_,
