@@ -8,7 +8,8 @@
 namespace tapeformer {
 namespace {
 
-constexpr int kMostBlocks = 100;  // within each other
+constexpr int kMostBlocks = 100;          // within each other
+constexpr std::size_t kTurnBytes = 4096;  // the work of a turn of a loop, which makes the values of `loop`
 
 using Block = std::vector<TemplateStatement>;
 
@@ -184,7 +185,7 @@ class StatementParser {
       for (std::size_t i = 0; i < items.size() && flow != TemplateFlow::break_loop; ++i) {
         scope.frames.back().clear();
         at_line(line, [&] {
-          scope.spend(kTemplateItemBytes);
+          scope.spend(kTurnBytes);
           set_names(items[i]);
           scope.frames.back()["loop"] = loop_of(items, i);
         });
