@@ -320,7 +320,7 @@ class Trainer {
   std::int64_t saved_step_, evaluated_step_ = -1;
   double saved_at_ = hooks_.clock();
   double tokens_per_s_ = 0;  // an exponential moving average, only for display
-  double step_s_ = 0;  // the seconds that the last step took
+  double step_s_ = 0;        // the seconds that the last step took
   TimeBudget budget_{config_,
                      state_,
                      [this] { return elapsed(); },
