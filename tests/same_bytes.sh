@@ -60,6 +60,7 @@ options_of() {
     transformer-base) options=("${reverse[@]}" --train.batch_tokens 256 "${small[@]}") ;;
     gpt2-small | bert-base) options=("${stories[@]}" --train.batch 1 "${small[@]}") ;;
     tag-stories) labels words && options=("${labels[@]}") ;;
+    captions-* | instructions | parse*) options=(--data.lines 200) ;; # the corpus is the configuration's own
     *) options=("${stories[@]}") ;;
   esac
 }
