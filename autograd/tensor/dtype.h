@@ -97,7 +97,7 @@ decltype(auto) dispatch_all(DType dtype, F&& f) {
   return dispatch_floating(dtype, f);
 }
 
-// The same for every dtype but q8_0: for code that moves elements and does not compute with them.
+// Calls f with a value of any dtype but q8_0: for code that moves elements and does not compute with them.
 template <class F>
 decltype(auto) dispatch_stored(DType dtype, F&& f) {
   if (dtype == DType::bf16) return f(kernels::Bf16{});

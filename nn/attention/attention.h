@@ -31,7 +31,8 @@ struct FirstValues {
 // Returns the weights (B, h, T_q, T_k) of scaled_dot_product_attention() before dropout, for observers. The op itself
 // never holds all weights at once.
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options);
-// The same of linear_attention(), (B, h, T, T), of q (B, h, T, d) and k (B, g, T, d): φ(q_t)·φ(k_s) over their sum.
+// Returns the weights (B, h, T, T) of linear_attention() for q (B, h, T, d) and k (B, g, T, d): φ(q_t)·φ(k_s) over
+// their sum.
 Tensor linear_attention_weights(const Tensor& q, const Tensor& k, const Tensor& key_begin);
 
 // The names of the tensors that self-attention without a cache passes to its tape's observer (TapeOptions), layer after

@@ -98,8 +98,8 @@ class Module {
   void load_state_dict(const std::map<std::string, Tensor>& state) const;
   // Reads each tensor from a file directly into its parameter or buffer; f32 is rounded to the parameter's format.
   void load_state_dict(const SafetensorsFile& file) const;
-  // The same for a file that has only these tensors of the module, and perhaps others whose names begin with `unread`
-  // (empty: no others).
+  // Reads only these tensors of the module. The file may have others if their names begin with `unread` (empty: it may
+  // not).
   static void load_tensors(const NamedTensors& tensors, const SafetensorsFile& file, std::string_view unread = {});
 
   // Calls the hook with the output of every forward pass from now on. The Variable that the hook returns replaces the

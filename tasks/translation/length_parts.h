@@ -32,7 +32,7 @@ TranslationsByLength translations_by_length(const TrainedTranslator& run, std::s
 
 // [{"first", "last", "pairs", "tokens", "bleu"}]; bleu is null in a part without pairs.
 nlohmann::ordered_json lengths_json(const TranslationsByLength& result);
-// The same as a table for people.
+// Returns these numbers as a table for people.
 std::string lengths_table(const TranslationsByLength& result);
 
 }  // namespace tapeformer

@@ -30,7 +30,7 @@ AttentionText numbered(std::vector<std::string> queries, std::vector<std::string
   return {std::move(map), std::move(queries), std::move(keys)};
 }
 
-// The same with a lens, two heads in this stack and one in another, and losses by position.
+// Returns such a text with a lens, two heads in this stack and one in another, and losses by position.
 AttentionText with_insight(const std::vector<std::string>& tokens) {
   AttentionText text = numbered(tokens, tokens);
   for (int layer = 0; layer < 3; ++layer) {

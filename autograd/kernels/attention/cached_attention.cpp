@@ -107,7 +107,7 @@ void cached_attention(T* o, AttentionStrides o_strides, const T* q, AttentionStr
   const Span span(SpanKind::kernel, "cached_attention", {.flops = product_flops(shape) * 2});
   const std::int64_t parts = std::max<std::int64_t>(1, chunk_count(shape.keys, kPartKeys));
   const std::int64_t groups = shape.batches * shape.kv_heads(), heads = shape.group, d_v = shape.value_dim;
-  // Of every group, part and head in it.
+  // Each part of the keys has an output and a log of its sum for every head of every group.
   const Scratch<T> outputs(parts > 1 ? groups * parts * heads * d_v : 0), log_sum_exps(groups * parts * heads);
   const auto output = [&](std::int64_t group) {
     return o + start_of(o_strides, group / shape.kv_heads(), group % shape.kv_heads() * heads, 0);

@@ -86,7 +86,7 @@ HWY_INLINE void dot_products(T* c, std::int64_t ldc, const In* a, std::int64_t l
   const auto add = [&](std::int64_t l, auto load_at) SIMD_LAMBDA {
     V right[N];
     for (int j = 0; j < N; ++j) {
-      // Of the rows after these: rows are too short for the CPU to foresee them.
+      // This fetches the rows that follow: a row is too short for the CPU to foresee the next one.
       if constexpr (M == 1 && N > 1) __builtin_prefetch(b + (j + N) * ldb + l);
       right[j] = load_at(b + j * ldb + l);
     }

@@ -24,8 +24,8 @@ struct AttentionOptions {
 Variable scaled_dot_product_attention(const Variable& q, const Variable& k, const Variable& v,
                                       const AttentionOptions& options);
 
-// The same for the keys and values of a cache, which are of q's dtype or, where q is f32, bf16. Nothing of it is
-// recorded (cached_attention.cpp).
+// Computes scaled_dot_product_attention() over the keys and values of a cache, which have q's dtype or, where q is f32,
+// bf16. It records nothing (cached_attention.cpp).
 Tensor cached_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
 
 struct LinearAttentionOptions {

@@ -50,7 +50,7 @@ std::string message_for(const TempFolder& folder, const Metadata& metadata) {
 TEST_CASE("gguf: an exported model imports with the same bytes, options and tokens") {
   for (const std::string name : {"gpt2", "llama", "llama-tied", "qwen2", "qwen3"}) {
     CAPTURE(name);
-    // Of scaled positions, a file has factors that are known for Llama 3.1 alone.
+    // This model's positions are scaled in llama3's way, but by other factors than Llama 3.1's, which no import knows.
     const ImportedModel model(name,
                               Json::parse(name == "llama" ? R"({"rope_parameters": {"rope_type": "default"}})" : "{}"));
     model.back("f32");

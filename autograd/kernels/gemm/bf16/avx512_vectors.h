@@ -46,7 +46,7 @@ inline void store_sums(float* to, __m512 sums, __mmask16 there, float alpha, flo
   if (beta != 0) out = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(there, to), _mm512_set1_ps(beta), out);
   _mm512_mask_storeu_ps(to, there, out);
 }
-// In each quarter: the sums a0 + a2, b0 + b2, a1 + a3, b1 + b3 of the elements of a and b.
+// Each quarter of the result has the sums a0 + a2, b0 + b2, a1 + a3, b1 + b3 of the elements of a and b.
 inline __m512 sums_of_pairs(__m512 a, __m512 b) {
   return _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
 }
