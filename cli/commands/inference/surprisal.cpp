@@ -110,9 +110,11 @@ class TokenWriter {
   std::int64_t scored_ = 0;
 };
 
-// Puts the token before a text's first one into the ids, if it is not there, so that the first one is scored too.
-void put_start(std::vector<std::int32_t>& ids, std::int32_t start) {
-  if (ids.empty() || ids.front() != start) ids.insert(ids.begin(), start);
+// Puts the token before a text's first one into the ids, if it is not there, so that the first one is scored too. A
+// line end with which the text itself begins is one of its tokens, and not the start.
+void put_start(std::vector<std::int32_t>& ids, std::int32_t start, const Tokenizer& tokenizer) {
+  const bool is_there = !ids.empty() && ids.front() == start && !tokenizer.is_ordinary(start);
+  if (!is_there) ids.insert(ids.begin(), start);
 }
 
 void print_mean(const SurprisalArguments& arguments, double nats, std::int64_t tokens) {
@@ -137,7 +139,7 @@ void score_text(const SurprisalArguments& arguments) {
   const kernels::MatmulPrecisionScope precision(run.matmul);
   std::vector<std::int32_t> ids = arguments.text.empty() ? prompt_tokens(run, arguments.prompt)
                                                          : read_text(arguments.text, run, *run.tokenizer, warn).ids;
-  if (arguments.total) put_start(ids, text_start(run));
+  if (arguments.total) put_start(ids, text_start(run), *run.tokenizer);
   check(ids.size() >= 2, "surprisal: the text has ", ids.size(), " tokens, at least 2 are needed");
   if (arguments.stride && reads_in_order(*run.model)) {
     fail_usage("surprisal: --stride: expected none, since ", run.config.model.type,

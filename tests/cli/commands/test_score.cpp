@@ -232,6 +232,11 @@ TEST_CASE("surprisal: --total counts the first token too, after the token that b
   // What follows a line end in a text has the same surprisal.
   const Json after = json_of(box, "surprisal text --json --prompt", {"\nOnce upon"});
   CHECK(after["tokens"][1]["nats"].get<double>() == doctest::Approx(total["tokens"][0]["nats"].get<double>()));
+  // A line end with which the text begins is one of its tokens.
+  const Json line = json_of(box, "surprisal text --total --json --prompt", {"\nOnce upon"});
+  CHECK(line["tokens"].size() == after["tokens"].size());
+  const Json scored = json_of(box, "score text --json --prompt", {"", "--options", "\nOnce upon", "O"});
+  CHECK(line["total_nats"].get<double>() == doctest::Approx(-scored["options"][0]["log_likelihood"].get<double>()));
   const std::string table = result_of(box, "surprisal text --total --prompt", {"Once upon"});
   CHECK(table.find(" of all 9 tokens; the first one follows \"\\n\"\n") != table.npos);
   check_error(box, kUsage, "--source excludes --total (see --help)",
