@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
@@ -17,10 +16,13 @@ struct EvalArguments : EvalRequest {
 };
 
 // Splits "1.3,2.0" at its commas.
-std::vector<std::string> names_of(const std::string& list) {
+std::vector<std::string> names_of(std::string_view list) {
   std::vector<std::string> names;
-  std::istringstream parts(list);
-  for (std::string name; std::getline(parts, name, ',');) names.push_back(name);
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    names.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
   return names;
 }
 
@@ -46,6 +48,9 @@ void print_evaluation(EvalArguments& arguments) {
     fail_usage(
         "eval: expected --text FILE, --source FILE and --target FILE, --labels FILE, --images FOLDER, --conversations "
         "FILE, or --pairs FILE");
+  }
+  if (!arguments.run.task.empty() && arguments.labels.empty()) {
+    fail_usage("eval: --task: expected --labels FILE beside it, which that task evaluates");
   }
   arguments.progress = show_progress;
   arguments.warn = warn;

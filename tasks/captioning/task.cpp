@@ -102,6 +102,7 @@ CaptionScores score_captions(const TrainedCaptioner& run, const EncodedCaptions&
 }
 
 EvalReport evaluate_captioning(const EvalRequest& request) {
+  require_no_pseudo_option(request);
   require_no_parts(request);
   const TrainedCaptioner run = open_run<TrainedCaptioner>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);

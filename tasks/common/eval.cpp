@@ -10,6 +10,10 @@ namespace tapeformer {
 
 using Json = nlohmann::ordered_json;
 
+LoadOptions load_options(const EvalRequest& request) {
+  return {.matmul = request.matmul, .weights = request.weights, .without_heads = request.without_heads};
+}
+
 nlohmann::ordered_json with_run_keys(nlohmann::ordered_json json, const TrainedModel& run) {
   json["checkpoint"] = run.checkpoint;
   if (!run.without_heads.empty()) json["without_heads"] = run.without_heads;
@@ -68,6 +72,10 @@ void require_no_pseudo_option(const EvalRequest& request) {
   if (request.no_pseudo) {
     fail_usage("eval: --no-pseudo: expected none, since only a masked language model has a pseudo-perplexity");
   }
+}
+
+void require_no_windows(const EvalRequest& request, std::string_view why) {
+  if (request.stride || request.context) fail_usage("eval: --context and --stride: expected none", why);
 }
 
 void require_no_parts(const EvalRequest& request) {

@@ -34,11 +34,13 @@ struct EvalReport {
   std::string table;  // the same result for people
 };
 
+// How a request wants its run to be loaded.
+LoadOptions load_options(const EvalRequest& request);
+
 // Calls load_run() for a request.
 template <class Trained>
 Trained open_run(const EvalRequest& request) {
-  Trained trained = load_run<Trained>(
-      request.run, {.matmul = request.matmul, .weights = request.weights, .without_heads = request.without_heads});
+  Trained trained = load_run<Trained>(request.run, load_options(request));
   request.on_loaded(trained);
   return trained;
 }
@@ -63,6 +65,8 @@ nlohmann::ordered_json loss_json(const Evaluation& result, const TextFacts& fact
 
 // Throws UsageError for the option --no-pseudo, which only masked language models have.
 void require_no_pseudo_option(const EvalRequest& request);
+// Throws UsageError for --stride and --context, for input that is not read by windows; `why` follows "expected none".
+void require_no_windows(const EvalRequest& request, std::string_view why);
 // Throws UsageError for --by-position and --by-frequency, which only language models have.
 void require_no_parts(const EvalRequest& request);
 

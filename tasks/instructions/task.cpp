@@ -91,9 +91,7 @@ std::int64_t right_answers(std::span<const ChatTokens> conversations, std::span<
 EvalReport evaluate_instructions(const EvalRequest& request) {
   require_no_pseudo_option(request);
   require_no_parts(request);
-  if (request.stride || request.context) {
-    fail_usage("eval: --context and --stride: expected none beside --conversations, which are read whole");
-  }
+  require_no_windows(request, " beside --conversations, which are read whole");
   const auto run = open_run<TrainedLanguageModel>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const ConversationFile file = read_conversations(request.conversations);

@@ -57,6 +57,8 @@ void print_confusion(std::ostream& table, const TaskScore& score) {
 }  // namespace
 
 EvalReport evaluate_labels(const EvalRequest& request) {
+  require_no_pseudo_option(request);
+  require_no_windows(request, " beside --labels, whose examples are read one by one");
   require_no_parts(request);
   const TrainedClassifier run = open_run<TrainedClassifier>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);

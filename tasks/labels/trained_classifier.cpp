@@ -29,6 +29,7 @@ SharedTask task_with_labels(const ModelSource& source, const TrainedModel& train
 TrainedClassifier load_one_of_several(const ModelSource& source, const UsableCheckpoint& found,
                                       const LoadOptions& options) {
   TrainedModel trained = load_shared(found, options);
+  const WeightFormatScope weights(trained.weights);
   const SharedTask task = task_with_labels(source, trained);
   auto tokenizer = Tokenizer::load(trained.run.tokenizer());
   std::vector<std::string> labels = read_labels(trained.run.labels(), task.name);
@@ -43,6 +44,7 @@ TrainedClassifier load_one_of_several(const ModelSource& source, const UsableChe
                        .checkpoint = trained.checkpoint,
                        .checkpoint_text = trained.checkpoint_text,
                        .matmul = trained.matmul,
+                       .weights = trained.weights,
                        .without_heads = trained.without_heads,
                        .warnings = trained.warnings};
   return {std::move(of_task), std::move(tokenizer), std::move(labels), std::move(model)};

@@ -48,8 +48,10 @@ void check_tasks(const ResolvedConfig& config) {
 
 // Evaluates the tasks on their validation data.
 EvalReport evaluate_tasks(const EvalRequest& request) {
+  require_no_pseudo_option(request);
+  require_no_windows(request, " without input, since the tasks are evaluated as in training");
   require_no_parts(request);
-  TrainedObjective run = load_trained_objective(request.run, {.matmul = request.matmul});
+  TrainedObjective run = load_trained_objective(request.run, load_options(request));
   request.on_loaded(run);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   auto& objective = dynamic_cast<MultiTaskObjective&>(*run.objective);

@@ -34,6 +34,8 @@ TEST_CASE("bidirectional model: training and eval tell the loss of each directio
   }
   CHECK(result["context"] == 16);
   CHECK(json_of(box, "eval run --text valid.txt --context 100 --json")["context"] == 100);
+  check_error(box, kUsage, "eval: --weights: expected f32 for a bidirectional language model, got q8_0",
+              "eval run --text valid.txt --weights q8_0");
   const std::string table = result_of(box, "eval run --text valid.txt");
   for (const char* word : {"by each prediction", "\nforward ", "\nbackward "}) CHECK(table.find(word) != table.npos);
 }

@@ -262,6 +262,12 @@ TEST_CASE("labels: what does not go together is refused") {
             " is fine-tuned to tag: expected a run without task.kind; train --resume goes on with one that has it",
         std::string("train ") + config + ".toml --out new --train.init_from run");
   }
+  check_errors(
+      box, kUsage,
+      {{"eval run --labels valid.tsv --stride 4",
+        "eval: --context and --stride: expected none beside --labels, whose examples are read one by one"},
+       {"eval run --labels valid.tsv --no-pseudo", "eval: --no-pseudo: expected none, …"},
+       {"eval run --labels valid.tsv --without-head 0.0,", "head : expected one of 0.0, …, 1.1, which count from 0"}});
   REQUIRE(box.run("train bert.toml --out bert --train.steps 1").exit_code == 0);
   check_error(box, kFailure, "bert: the model is not fine-tuned on labels: expected a run of task.kind",
               "predict bert");
@@ -287,6 +293,10 @@ TEST_CASE("sentences: eval --pairs scores the mean vectors of any model, and emb
   CHECK(untuned["pairs"] == tuned["pairs"]);
   CHECK(untuned["accuracy"].is_number());
   CHECK(untuned["loss"] != tuned["loss"]);
+  CHECK(json_of(box, "eval lm --pairs pairs.tsv --json --without-head 0.0")["loss"] != untuned["loss"]);
+  box.write("other.tsv", "one\ttwo\nthree\t\u00e9\n");
+  check_error(box, 1, "other.tsv: pair 2: char tokenizer: character 'é' (U+00E9) at byte 0 is not in the vocabulary; …",
+              "eval lm --pairs other.tsv");
   CHECK(json_of(box, "embed run --text one")["vector"].size() == 24);
   check_error(
       box, 1,
