@@ -47,7 +47,8 @@ MeanRow mean_row(const LabelledData& data, const ResolvedConfig& config, const E
   MeanRow sum;
   double rows = 0;
   for (std::size_t i = 0; i < data.train.size(); i += distance) {
-    for (const LabelledRow& row : encoder.encode(data.train[i], str_cat("data.labels: example ", i + 1, ": "))) {
+    for (const LabelledRow& row :
+         encoder.encode(data.train[i], place_of(data.train[i], config.data.labels, static_cast<std::int64_t>(i)))) {
       sum.tokens += static_cast<double>(row.ids.size());
       sum.positions += static_cast<double>(row.positions.size());
       ++rows;

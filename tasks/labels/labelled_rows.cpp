@@ -37,12 +37,21 @@ EncodedWords RowEncoder::encode_pieces(const LabelledExample& example, const std
   }
 }
 
+void RowEncoder::require_tokens(const LabelledExample& example, const EncodedWords& encoded, std::size_t first,
+                                const std::string& where) const {
+  for (std::size_t i = first; i < example.pieces.size(); ++i) {
+    check(encoded.begins[i + 1] > encoded.begins[i], where, "the tokenizer has no token for the word \"",
+          example.pieces[i], "\", so that nothing can be said of it");
+  }
+}
+
 std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, const std::string& where) const {
   if (task_.extracts_span) return {encode_question(example, where)};
   const std::span<const std::string> pieces = example.pieces;
   const EncodedWords encoded = encode_pieces(example, where);
   const std::int64_t total = std::ssize(encoded.ids), special = symbols_ ? 2 : 0;
   check(total > 0, where, "expected text, got none");
+  if (!task_.pooled) require_tokens(example, encoded, 0, where);
   const std::int64_t room = context_.value_or(total + special) - special;
   const std::int64_t parts = (total + room - 1) / room, enough = (total + parts - 1) / parts;
 
@@ -75,6 +84,7 @@ std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, cons
 
 LabelledRow RowEncoder::encode_question(const LabelledExample& example, const std::string& where) const {
   const EncodedWords encoded = encode_pieces(example, where);
+  require_tokens(example, encoded, 1, where);
   const std::int64_t question = encoded.begins[1], special = symbols_ ? 3 : 0;
   // The number of tokens of the question and the text that fit.
   const std::int64_t room = context_.value_or(std::ssize(encoded.ids) + special) - special;
@@ -111,15 +121,16 @@ LabelledRow RowEncoder::encode_question(const LabelledExample& example, const st
   return row;
 }
 
+std::string place_of(const LabelledExample& example, const std::string& origin, std::int64_t index) {
+  return example.line > 0 ? str_cat(origin, ":", example.line, ": ") : str_cat(origin, ": example ", index + 1, ": ");
+}
+
 std::vector<LabelledRow> RowEncoder::encode_all(std::span<const LabelledExample> examples,
                                                 const std::string& origin) const {
   std::vector<LabelledRow> rows;
-  std::int64_t number = 0;
+  std::int64_t index = 0;
   for (const LabelledExample& example : examples) {
-    ++number;
-    const std::string where =
-        example.line > 0 ? str_cat(origin, ":", example.line, ": ") : str_cat(origin, ": example ", number, ": ");
-    std::ranges::move(encode(example, where), std::back_inserter(rows));
+    std::ranges::move(encode(example, place_of(example, origin, index++)), std::back_inserter(rows));
   }
   return rows;
 }

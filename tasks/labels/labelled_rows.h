@@ -33,6 +33,10 @@ struct LabelledRow {
   std::int64_t scored() const;  // targets that are not ignored
 };
 
+// Returns how errors about an example begin: "ORIGIN:LINE: ", or "ORIGIN: example N: " for one without a line, where
+// `index` counts the examples from 0.
+std::string place_of(const LabelledExample& example, const std::string& origin, std::int64_t index);
+
 // Encodes examples as rows for one model.
 class RowEncoder {
  public:
@@ -46,12 +50,15 @@ class RowEncoder {
   // beginning is read. Throws Error, beginning with `where`, for an example without tokens, for text that the tokenizer
   // refuses, and for a single piece that is too long.
   std::vector<LabelledRow> encode(const LabelledExample& example, const std::string& where) const;
-  // The rows of all examples of a file; errors name an example "ORIGIN:LINE", or by `origin` and a number.
+  // The rows of all examples of a file; errors name an example as place_of() does.
   std::vector<LabelledRow> encode_all(std::span<const LabelledExample> examples, const std::string& origin) const;
 
  private:
   EncodedWords encode_pieces(const LabelledExample& example, const std::string& where) const;
   LabelledRow encode_question(const LabelledExample& example, const std::string& where) const;
+  // Throws Error for a piece, from `first` on, that has no tokens: a tokenizer may drop characters, such as U+200B.
+  void require_tokens(const LabelledExample& example, const EncodedWords& encoded, std::size_t first,
+                      const std::string& where) const;
   // The position, from the beginning of a piece, of the token whose vector predicts the piece's label. If the model is
   // causal, this is the last token, the only one that has seen the whole piece; else it is the first token of the piece
   // itself, not the space before it.

@@ -19,7 +19,11 @@ namespace {
 SentenceRow encode_sentence(std::string_view text, const std::string& where, const Tokenizer& tokenizer,
                             const RowFrame& frame) {
   SentenceRow row{.ids = frame.prefix, .begin = std::ssize(frame.prefix)};
-  std::ranges::copy(text_tokens(tokenizer, text), std::back_inserter(row.ids));
+  try {
+    std::ranges::copy(text_tokens(tokenizer, text), std::back_inserter(row.ids));
+  } catch (const Error& error) {
+    fail(where, error.what());
+  }
   row.end = std::ssize(row.ids);
   check(row.end > row.begin, where, "expected two sentences, got one without tokens");
   std::ranges::copy(frame.suffix, std::back_inserter(row.ids));

@@ -154,8 +154,34 @@ TEST_CASE("labels: a line that a char tokenizer cannot read has no answer, and o
   CHECK(some.tells("line 2: char tokenizer: character 'c' (U+0063) at byte 0 is not in the vocabulary"));
   CHECK(some.tells("tapeformer: predict: 1 of 3 lines has no answer; the errors above say why\n"));
   box.write("valid.tsv", "up\tup\n\ndown\tup caf\u00e9\n");
-  check_error(box, kFailure, "valid.tsv:3: char tokenizer: character 'c' (U+0063) at byte 3 is not in the …",
-              "eval run --labels valid.tsv");
+  const std::string message = "valid.tsv:3: char tokenizer: character 'c' (U+0063) at byte 3 is not in the …";
+  check_error(box, kFailure, message, "eval run --labels valid.tsv");
+  // So does a training, which looks at some examples before it encodes them all.
+  check_error(box, kFailure, (box / message).string(),
+              "train tiny.toml --out new --data.labels valid.tsv --data.valid_labels valid.tsv --task.kind classify "
+              "--model.type gpt --tokenizer.file run/tokenizer.json");
+}
+
+TEST_CASE("labels: a word that the tokenizer drops has no label, which is said of its line") {
+  const LabelBox box;
+  box.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nup\ndown\n");
+  box.write("train.tsv", "up\tx\ndown\ty\n\ndown\ty\nup\tx\n");
+  const std::string train =
+      "train tiny.toml --data.valid_labels train.tsv --train.steps 1 --tokenizer.file vocab.txt --model.type gpt ";
+  box.succeed(train + "--out run");
+  const std::string dropped = "\u200b";  // a space of no width
+  const Outcome some = box.run("predict run --json", {}, "up " + dropped + "\n" + dropped + " up\nup\n");
+  CHECK(some.out.starts_with("null\nnull\n{"));
+  const std::string message = ": the tokenizer has no token for the word \"" + dropped + "\"";
+  for (const char* line : {"line 1", "line 2"}) CHECK(some.tells(line + message));
+  box.write("train.tsv", "up\tx\n" + dropped + "\ty\n");
+  check_error(box, kFailure, (box / "train.tsv").string() + ":1" + message + ", so that nothing can be said of it",
+              train + "--out new");
+  box.write("base.txt", "up down up down up down up down up down up down up down up down up down up down up down\n");
+  box.succeed(
+      "train --data.text base.txt --tokenizer.file vocab.txt --model.layers 1 --model.heads 1 --model.dim 8 "
+      "--model.context 4 --train.steps 1 --train.threads 1 --out base");
+  check_error(box, kFailure, "probe: line 2" + message, "probe base --train train.tsv --valid train.tsv --steps 1");
 }
 
 TEST_CASE("labels: long texts and unknown labels are told, and eval has one count of labels") {
