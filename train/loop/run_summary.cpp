@@ -28,23 +28,32 @@ std::string data_of(const ResolvedConfig& config) {
   const Config::Data& data = config.data;
   if (!data.corpus.empty()) return data.corpus;
   if (!data.text.empty()) return fs::path(data.text.front()).filename().string() + (data.text.size() > 1 ? ", …" : "");
-  for (const std::string& file : {data.labels, data.source, data.pairs, data.images}) {
+  for (const std::string& file : {data.labels, data.source, data.pairs, data.images, data.conversations}) {
     if (!file.empty()) return fs::path(file).filename().string();
   }
   return {};
 }
 
-// Returns the number of parameters in the newest checkpoint; nullopt if there is none, or if it was just removed.
+// The number of parameters in a file of weights, which also has the running statistics of batch norm.
+std::int64_t parameters_in(const fs::path& file) {
+  const SafetensorsFile model(file);
+  std::int64_t parameters = 0;
+  for (const auto& [name, entry] : model.entries()) {
+    const bool is_statistic = name.ends_with(".running_mean") || name.ends_with(".running_var");
+    if (!is_statistic) parameters += entry.sizes().product();
+  }
+  return parameters;
+}
+
+// Returns the number of parameters in the newest checkpoint, and of the frozen weights that adapters change; nullopt if
+// there is no checkpoint, or if it was just removed.
 std::optional<std::int64_t> parameters_of(const RunFolder& run) {
   const auto latest = latest_step(run);
   if (!latest) return std::nullopt;
   const fs::path weights = checkpoint_weights(run.checkpoint(*latest));
   std::error_code error;
   if (!fs::exists(weights, error)) return std::nullopt;
-  const SafetensorsFile model(weights);
-  std::int64_t parameters = 0;
-  for (const auto& [name, entry] : model.entries()) parameters += entry.sizes().product();
-  return parameters;
+  return parameters_in(weights) + (fs::exists(run.base(), error) ? parameters_in(run.base()) : 0);
 }
 
 // Returns the number that a line of metrics.jsonl has under this key; nullopt if it has none.
@@ -73,9 +82,34 @@ void take_bleu(RunSummary& summary, const std::optional<double>& bleu) {
   summary.measures.emplace_back("bleu", *bleu);
 }
 
+// What the newest checkpoint knows of the evaluations up to its step.
+struct KnownBest {
+  std::int64_t until = 0;  // the checkpoint's step
+  std::int64_t step = 0;   // of the best evaluation; 0: none compares with what the run measures now
+  double cost = 0;         // of the best evaluation
+
+  // Whether an evaluation does not compare with the present ones, as the validation data or the way it is scored was
+  // changed after it: it would be the best, but is not.
+  bool excludes(std::int64_t at, double other) const {
+    return at <= until && at != step && (step == 0 || other < cost);
+  }
+};
+
+KnownBest known_best(const RunFolder& run) {
+  const auto latest = latest_step(run);
+  if (!latest) return {};
+  try {
+    const auto state = read_checkpoint_state(run.checkpoint(*latest));
+    return {*latest, state.at("best_step").get<std::int64_t>(), state.at("best_loss").get<double>()};
+  } catch (const std::exception&) {
+    return {};  // damaged, or just removed: whoever reads the checkpoint will report it
+  }
+}
+
 // Reads the evaluations; the loss, or the metric that chooses the best checkpoint, says which is the best.
 void read_evaluations(RunSummary& summary, std::string_view metric) {
   const std::string name = metric.empty() ? "loss" : std::string(metric);
+  const KnownBest known = known_best(summary.run);
   std::optional<double> best;  // smaller is better
   for (const auto& line : read_metrics(summary.run.metrics())) {
     summary.step = line["step"].get<std::int64_t>();
@@ -84,6 +118,7 @@ void read_evaluations(RunSummary& summary, std::string_view metric) {
       const auto value = number_of(line, prefix + name);
       if (!value) continue;
       const double cost = cost_of_metric(name, *value);
+      if (prefix == "eval_" && known.excludes(summary.step, cost)) continue;
       const bool better = !best || cost < *best;
       if (better) best = cost, take_measures(summary, line, prefix);
       if (better || prefix == "eval_") take_bleu(summary, number_of(line, prefix + "bleu"));

@@ -120,4 +120,5 @@ TEST_CASE("weights: a validation that no longer compares leaves no best, until t
   box.write("valid.txt", text.substr(0, text.size() / 3));
   REQUIRE(box.run("train --resume run --train.steps 100 --train.max_minutes 1e-9 --eval.every 50").exit_code == 0);
   CHECK(json_of(box, "eval run --text valid.txt --json")["checkpoint"] == "step-000009");
+  CHECK(json_of(box, "runs run --json")[0]["best_loss"].is_null());
 }

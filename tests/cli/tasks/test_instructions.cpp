@@ -22,6 +22,7 @@ TEST_CASE("instructions: a run on conversations is evaluated, talked with, resum
   CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "loss", "perplexity", "bits_per_byte",
                                                     "conversations", "skipped", "answers", "right", "accuracy",
                                                     "checkpoint", "matmul"});
+  CHECK(json_of(box, "runs run --json")[0]["data"] == "chat.jsonl");
   CHECK(result["conversations"].get<int>() + result["skipped"].get<int>() == 80);
   CHECK(result["answers"] >= result["conversations"]);
   CHECK(json_of(box, "eval run --conversations chat.jsonl --batch 16 --matmul highest --json")["loss"].get<double>() ==

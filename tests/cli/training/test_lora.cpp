@@ -38,6 +38,7 @@ TEST_CASE("lora: only adapters learn and are saved, a killed run resumes to the 
   }
   const Json info = json_of(box, "info straight --seconds 0 --json");
   CHECK(info["memory"]["gradients"] == 4 * 2304);
+  CHECK(json_of(box, "runs straight --json")[0]["parameters"] == info["parameters"]["total"]);
 
   const Outcome exploded = box.run(
       "train tiny.toml --out exploded --train.init_from base --train.lora.rank 2 --optimizer.lr 1e30"

@@ -7,6 +7,7 @@
 #include "tests/train/config/config_support.h"
 #include "tests/train/thread_ranks.h"
 #include "tests/train/toy.h"
+#include "train/loop/run_summary.h"
 
 using namespace tapeformer;
 
@@ -199,6 +200,7 @@ TEST_CASE("batch norm: a run that was cut in two ends with the same running stat
       const double initial = buffer.first.ends_with("running_var") ? 1 : 0;
       for (const float value : buffer.second.to_vector<float>()) CHECK(value != initial);
     }
+    CHECK(summarize_run(whole).parameters == toy->model.parameter_count());  // statistics are none
     trained(config, cut.root, 4);
     config.train.recompute = true;
     trained(config, again.root, 2);
