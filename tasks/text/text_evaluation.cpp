@@ -21,6 +21,11 @@ std::int64_t scored_batches(const Batcher& batcher, std::int64_t most) {
   return most > 0 ? std::min(most, batcher.batches()) : batcher.batches();
 }
 
+// Throws UsageError for a stride above the context; 0 is the context.
+void check_stride(std::int64_t stride, std::int64_t context) {
+  if (stride < 0 || stride > context) fail_usage("stride: expected 1 to ", context, " (the context), got ", stride);
+}
+
 // Calls score(batch, state) for each batch of the text: windows, with a null state; or, for a recurrent model, rows in
 // order, with the recurrent state after the rows before. Ranks share the batches of windows, or the rows, which are
 // streams.
@@ -32,6 +37,7 @@ void for_text(const CausalModel& model, TokenView tokens, const WindowOptions& o
   if (!reads_in_order(model)) {
     WindowOptions windows = options;
     windows.context = window_context(model, options.context);
+    check_stride(windows.stride, windows.context);
     // Windows need not be longer than the text: the padding would only take time and memory.
     if (const auto most = model.context(); most && windows.context > *most) {
       windows.context = std::max(*most, std::min<std::int64_t>(windows.context, tokens.size() - 1));
@@ -90,7 +96,7 @@ void for_windows(TokenView tokens, const WindowOptions& options, std::optional<s
                  const Communicator& ranks) {
   const std::int64_t context = window_context(most, options.context);
   const std::int64_t stride = options.stride ? options.stride : context;
-  if (stride < 1 || stride > context) fail_usage("stride: expected 1 to ", context, " (the context), got ", stride);
+  check_stride(stride, context);
   const std::int64_t windows = WindowBatcher(tokens, 1, context, stride).windows();
   const std::int64_t rows = std::min(options.batch, windows);  // more rows would only be padding
   const WindowBatcher batcher(tokens, rows, context, stride);

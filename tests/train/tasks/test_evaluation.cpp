@@ -205,6 +205,8 @@ TEST_CASE("evaluation: a context far above the length of the text is that length
     CHECK(result.tokens == 99);
     CHECK(result.nats == expected.nats);
   }
+  CHECK_THROWS_WITH_AS(evaluate(model, view(tokens), {.context = 40, .stride = 41}),
+                       "stride: expected 1 to 40 (the context), got 41", UsageError);
 }
 
 TEST_CASE("evaluation: what cannot be") {
