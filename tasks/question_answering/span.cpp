@@ -23,10 +23,14 @@ std::string plain(std::string_view word) {
   return result;
 }
 
-// The first index where the words of the answer occur in the text, ignoring case and punctuation; -1: none.
+// The first index where the words of the answer occur in the text as they are written, or else without regard to case
+// and punctuation; -1: none. A word that is nothing but punctuation is only found as it is written.
 std::int64_t find_words(std::span<const std::string> text, std::span<const std::string> answer) {
-  const auto equal = [](const std::string& a, const std::string& b) { return plain(a) == plain(b); };
-  const auto found = std::search(text.begin(), text.end(), answer.begin(), answer.end(), equal);
+  const auto alike = [](const std::string& a, const std::string& b) {
+    return a == b || (plain(a) == plain(b) && !plain(a).empty());
+  };
+  auto found = std::search(text.begin(), text.end(), answer.begin(), answer.end());
+  if (found == text.end()) found = std::search(text.begin(), text.end(), answer.begin(), answer.end(), alike);
   return found == text.end() ? -1 : found - text.begin();
 }
 

@@ -184,12 +184,18 @@ TEST_CASE("tasks: files of questions, and the overlap of an answer with the righ
     CHECK(examples[0].pieces == std::vector<std::string>{"who?", "The", "old", "cat", "saw", "Tom", "Thumb."});
     CHECK(examples[0].labels == std::vector<std::string>{"", "", "", "", "", "answer", "answer"});
   }
+  // An answer is where it stands as it is written, if it does; punctuation alone is no other punctuation.
+  folder.write("written.tsv", "who?\tThe US told us , why ?\tus\nwho?\tThe US told us , why ?\t?\n");
+  const std::vector<LabelledExample> written = span.functions.read(folder.path / "written.tsv", {}).examples;
+  CHECK(written[0].labels == std::vector<std::string>{"", "", "", "", "answer", "", "", ""});
+  CHECK(written[1].labels == std::vector<std::string>{"", "", "", "", "", "", "", "answer"});
   const auto refused = [&](const char* text, const char* message) {
     folder.write("b.tsv", text);
     CHECK_THROWS_WITH_AS(span.functions.read(folder.path / "b.tsv", {}), doctest::Contains(message), Error);
   };
   refused("a\tb\n", "b.tsv:1: expected a question, a tab, a text, a tab and an answer, got \"a\tb\"");
   refused("a\tb c\td\n", "b.tsv:1: the words \"d\" of the answer are not in the text");
+  refused("a\tb ,\t!\n", "b.tsv:1: the words \"!\" of the answer are not in the text");
   refused("a\tb c\t\n", "b.tsv:1: expected a question, a text and an answer, got an empty answer");
   CHECK_THROWS_WITH_AS(span.functions.parse("a", "line 1: "),
                        "line 1: expected a question, a tab and a text, got \"a\"", Error);
