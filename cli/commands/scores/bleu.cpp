@@ -41,7 +41,8 @@ void print_bleu(const BleuArguments& arguments) {
                 {"signature", bleu.signature()}};
   };
   print_result(arguments.json, json, [&] {
-    const double ratio = static_cast<double>(score.hypothesis_words) / static_cast<double>(score.reference_words);
+    const auto words = static_cast<double>(score.reference_words);
+    const double ratio = words > 0 ? static_cast<double>(score.hypothesis_words) / words : 0;  // as sacreBLEU has it
     return fmt::format(
         "BLEU|{} = {:.2f} {:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})\n",
         bleu.signature(), score.score, p[0], p[1], p[2], p[3], score.brevity_penalty, ratio, score.hypothesis_words,

@@ -328,6 +328,8 @@ TEST_CASE("bleu: scores the lines of standard input, with sacreBLEU's signature"
   CHECK(line.starts_with("BLEU|nrefs:1|case:mixed|eff:no|tok:none|smooth:exp = "));
   CHECK(line.find("hyp_len = 9 ref_len = 9)\n") != line.npos);
 
+  box.write("blank.txt", "\n");
+  CHECK(result_of(box, "bleu --reference blank.txt", {}, "\n").ends_with("ratio = 0.000 hyp_len = 0 ref_len = 0)\n"));
   const Outcome shorter = box.run("bleu --reference reference.txt", {}, "one line\n");
   CHECK(shorter.exit_code == 1);
   CHECK(shorter.tells("bleu: reference.txt has 2 lines, standard input 1: expected a hypothesis for each"));
