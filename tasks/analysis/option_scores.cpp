@@ -9,8 +9,11 @@
 namespace tapeformer {
 namespace {
 
-void require_tokens(std::string_view option, const std::vector<std::int32_t>& ids) {
+// An option with these ids, which is not scored yet.
+OptionScore unscored(const std::string& option, const std::vector<std::int32_t>& ids, const Tokenizer& tokenizer) {
   check(!option.empty() && !ids.empty(), "score: expected options that are not empty");
+  const std::optional<std::int32_t> unknown = tokenizer.unknown_id();
+  return {.text = option, .bytes = std::ssize(option), .unknown = unknown ? std::ranges::count(ids, *unknown) : 0};
 }
 
 }  // namespace
@@ -30,18 +33,18 @@ std::vector<OptionScore> score_options(const CausalModel& model, const Tokenizer
   std::vector<OptionScore> scores;
   for (const std::string& option : options) {
     const std::vector<std::int32_t> own = tokenizer.encode_continuation(option);
-    require_tokens(option, own);
+    OptionScore score = unscored(option, own, tokenizer);
+    score.tokens = std::ssize(own);
     std::vector<std::int32_t> ids(prompt.begin(), prompt.end());
     ids.insert(ids.end(), own.begin(), own.end());
     const std::int64_t read = std::ssize(ids) - 1;  // nothing follows the last token
     check(!model.context() || read <= *model.context(), "score: prompt and option \"", option, "\" have ", ids.size(),
           " tokens, expected at most ", model.context().value_or(0) + 1);
-    OptionScore& score =
-        scores.emplace_back(OptionScore{.text = option, .tokens = std::ssize(own), .bytes = std::ssize(option)});
     std::int64_t token = 1;
     score_tokens(model, std::span<const std::int32_t>(ids), {.context = read}, 0, [&](const TokenScore& scored) {
       if (token++ >= std::ssize(prompt)) score.log_likelihood -= scored.nats;
     });
+    scores.push_back(std::move(score));
   }
   return scores;
 }
@@ -53,15 +56,15 @@ std::vector<OptionScore> score_options(const EncoderDecoder& model, const PairTo
   std::vector<OptionScore> scores;
   for (const std::string& option : options) {
     const std::vector<std::int32_t> target = tokenizers.target->encode(option);
-    require_tokens(option, target);
+    OptionScore score = unscored(option, target, *tokenizers.target);
     const std::int64_t longest = std::max(std::ssize(source), std::ssize(target)) + 1;
     check(!model.context() || longest <= *model.context(), "score: prompt or option \"", option, "\" has ", longest,
           " tokens with its end, expected at most ", model.context().value_or(0));
-    OptionScore& score = scores.emplace_back(OptionScore{.text = option, .bytes = std::ssize(option)});
     score_tokens(model, source, target, tokenizers.symbols, 0, [&](const TokenScore& scored) {
       score.log_likelihood -= scored.nats;
       ++score.tokens;
     });
+    scores.push_back(std::move(score));
   }
   return scores;
 }

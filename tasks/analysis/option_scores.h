@@ -16,6 +16,7 @@ struct OptionScore {
   double log_likelihood = 0;  // Σ ln P(token | prompt, earlier tokens of the option), in nats
   std::int64_t tokens = 0;    // the number of tokens in the sum
   std::int64_t bytes = 0;     // of the text
+  std::int64_t unknown = 0;   // the tokens that are <unk>, whose probability is that of all unknown words together
   double per_token() const { return log_likelihood / static_cast<double>(tokens); }
   double per_byte() const { return log_likelihood / static_cast<double>(bytes); }
 };

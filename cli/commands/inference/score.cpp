@@ -5,6 +5,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
@@ -65,10 +66,35 @@ class OptionScorer {
   std::optional<TrainedLanguageModel> language_model_;
 };
 
+// Warns of options that are scored with the unknown token in place of words, which says little of the words themselves.
+class UnknownOptions {
+ public:
+  void add(std::span<const OptionScore> scores) {
+    for (const OptionScore& score : scores) {
+      if (score.unknown > 0 && count_++ == 0) first_ = score.text;
+    }
+    options_ += std::ssize(scores);
+  }
+  void warn_of_them() const {
+    if (count_ == 0) return;
+    log_warning(
+        "{} of {} options have words or characters that the vocabulary does not have, scored as the unknown "
+        "token, which stands for all of them; the first: {}",
+        count_, options_, json_text(first_));
+  }
+
+ private:
+  std::int64_t count_ = 0, options_ = 0;
+  std::string first_;
+};
+
 void print_options(const ScoreArguments& arguments) {
   const OptionScorer scorer(arguments);
   const std::vector<OptionScore> scores = scorer.score(*arguments.prompt, arguments.options);
   const OptionScore& best = scores[best_option(scores, arguments.by)];
+  UnknownOptions unknown;
+  unknown.add(scores);
+  unknown.warn_of_them();
   const auto json = [&] {
     Json list = Json::array();
     for (const OptionScore& score : scores) {
@@ -123,6 +149,10 @@ Question read_question(std::string_view line, const std::string& where, const st
     question.options = json["options"].get<std::vector<std::string>>();
   }
   check(question.options.size() > 1, where, ": expected at least 2 options, got ", question.options.size());
+  for (const std::string& option : question.options) {
+    check(std::ranges::count(question.options, option) == 1, where, ": options: expected different texts, got ",
+          json_text(option), " more than once");
+  }
   const Json& answer = json["answer"];
   const auto count = static_cast<std::int64_t>(question.options.size());
   if (answer.is_number_integer()) {
@@ -138,7 +168,12 @@ Question read_question(std::string_view line, const std::string& where, const st
   if (json.contains("group")) {
     question.group = json["group"].is_string() ? json["group"].get<std::string>() : json_text(json["group"]);
   }
-  if (json.contains("optimum") && json["optimum"].is_number()) question.optimum = json["optimum"].get<double>();
+  if (json.contains("optimum")) {
+    const Json& optimum = json["optimum"];
+    check(optimum.is_number() && optimum.get<double>() >= 0 && optimum.get<double>() <= 1, where,
+          ": optimum: expected an accuracy from 0 to 1, got ", json_text(optimum));
+    question.optimum = optimum.get<double>();
+  }
   return question;
 }
 
@@ -173,15 +208,19 @@ void print_accuracy(const ScoreArguments& arguments) {
   const ProgressCallback progress = show_progress("scoring");
   std::vector<ScoredGroup> groups;
   ScoredGroup all{.name = "all"};
+  UnknownOptions unknown;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     try {
-      count_answer(questions[i], scorer.score(questions[i].prompt, questions[i].options), groups);
+      const std::vector<OptionScore> scores = scorer.score(questions[i].prompt, questions[i].options);
+      count_answer(questions[i], scores, groups);
+      unknown.add(scores);
     } catch (const Error& error) {
       fail(arguments.lines, ": question ", i + 1, ": ", error.what());
     }
     progress(static_cast<double>(i + 1) / static_cast<double>(questions.size()));
   }
   ProgressLine::clear_visible();
+  unknown.warn_of_them();
   for (const ScoredGroup& group : groups) all.add(group);
   if (!arguments.out.empty()) {
     return write_file_atomically(arguments.out, score_page("Accuracy: " + arguments.lines, groups));

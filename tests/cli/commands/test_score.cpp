@@ -72,6 +72,9 @@ TEST_CASE("score: the log-likelihood of options is that of surprisal; the best b
 
 TEST_CASE("score: options are scored as translations by an encoder-decoder, their ends included") {
   const Sandbox& box = scored();
+  CHECK(box.run("score pairs --prompt Ann --options zzz (S")
+            .tells("warning: 1 of 2 options have words or characters that the vocabulary does not have, scored as the "
+                   "unknown token, which stands for all of them; the first: \"zzz\"\n"));
   box.write("one.txt", "Ann slept\n");
   box.write("tree.txt", "(S (NP Ann )NP (VP slept )VP )S\n");
   for (const std::string run : {"pairs", "recurrent"}) {
@@ -117,6 +120,10 @@ TEST_CASE("score: a file of questions gives accuracies by group, with chance and
   refused("[]", "line 2: expected an object with prompt (a text) and answer");
   refused(R"({"prompt":"a","answer":"b","options":["b",1]})", "line 2: options: expected a list of texts");
   refused(R"({"prompt":"a","answer":"b"})", "line 2: expected at least 2 options, got 0");
+  refused(R"({"prompt":"a","options":["b","b"],"answer":"b"})",
+          "line 2: options: expected different texts, got \"b\" more than once");
+  refused(R"({"prompt":"a","options":["b","c"],"answer":"b","optimum":2})",
+          "line 2: optimum: expected an accuracy from 0 to 1, got 2");
   refused(R"({"prompt":"a","answer":"c","options":["a","b"]})",
           "line 2: answer: expected one of the options, got \"c\"");
   refused(R"({"prompt":"a","answer":2,"options":["a","b"]})",
