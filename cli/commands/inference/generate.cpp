@@ -297,7 +297,7 @@ Command generate_command() {
       {"--interactive",
        &arguments->interactive,
        "Continue each line that is typed, with the lines and answers before it",
-       {.excludes = {"--prompt"}}},
+       {.excludes = {"--prompt", "--samples"}}},
       {"--chat",
        &arguments->chat,
        "Answer each line that is typed, in one conversation, by the chat template of the run or ChatML",

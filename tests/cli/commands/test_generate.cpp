@@ -75,6 +75,7 @@ TEST_CASE("generate: a beam search prints the best texts with their scores, the 
     const std::string name = other.substr(0, other.find(' '));
     check_error(box, kUsage, name + " excludes --beam (see --help)", "generate run --tokens 2 --beam 3 " + other);
   }
+  check_error(box, kUsage, "--interactive excludes --samples (see --help)", "generate run --interactive --samples 2");
   for (const std::string other : {"--n-best", "--length-penalty"}) {
     check_error(box, kUsage, other + " requires --beam (see --help)", "generate run --tokens 2 " + other + " 1");
   }
