@@ -6,6 +6,8 @@
 #include "cli/training/runs.h"
 #include "cli/training/training.h"
 #include "tasks/plan/speed.h"
+#include "tokenizer/text_frame.h"
+#include "tokenizer/tokenizer.h"
 #include "train/loop/initial_weights.h"
 
 namespace tapeformer::cli {
@@ -49,6 +51,16 @@ NewTraining read_configuration(const TrainArguments& arguments, const Communicat
   return {resolve_for_training(std::move(given)), initial_tokenizers};
 }
 
+// The tokenizers that the run keeps. A causal model that begins with random values reads texts without what a published
+// tokenizer puts around them, so its own tokenizer says nothing of that, to this program or to others.
+RunTokenizers tokenizers_of(const ResolvedConfig& config, const Objective& objective) {
+  RunTokenizers tokenizers = objective.facts().tokenizers;
+  if (!config.family().is_causal() || !config.train.init_from.empty()) return tokenizers;
+  const TextFrame frame = Tokenizer::from_json(tokenizers.source, "the run's tokenizer")->frame();
+  if (!frame.before.empty() || !frame.after.empty()) tokenizers.source = without_frame(tokenizers.source);
+  return tokenizers;
+}
+
 }  // namespace
 
 void start_run(const TrainArguments& arguments, Communicator& ranks) {
@@ -72,7 +84,7 @@ void start_run(const TrainArguments& arguments, Communicator& ranks) {
     if (ranks.is_root()) training.state.run_files = hash_run_files(run);
     if (has_weights) save_checkpoint(training, run, {.config_toml = config_toml, .regular = false});
   };
-  const RunFolder run = make_run(arguments.out, config_toml, objective.facts().tokenizers, save_weights, ranks);
+  const RunFolder run = make_run(arguments.out, config_toml, tokenizers_of(config, objective), save_weights, ranks);
   const auto lock = lock_run(run, ranks);
   train_run(config, training, run, {.began_at = arguments.began_at});
 }

@@ -5,6 +5,7 @@
 #include "tokenizer/formats/pieces_json.h"
 #include "tokenizer/formats/tokenizer_json.h"
 #include "tokenizer/formats/written_bpe.h"
+#include "tokenizer/text_frame.h"
 
 namespace tapeformer {
 namespace {
@@ -99,6 +100,12 @@ std::string Tokenizer::to_json() const {
     file["decoder"] = {{"type", "Fuse"}};
     file["model"] = {{"type", "WordLevel"}, {"vocab", vocab_of(tokens())}, {"unk_token", "<unk>"}};
   }
+  return dump_json(file, 2) + "\n";
+}
+
+std::string without_frame(std::string_view json) {
+  auto file = parse_json<ordered_json>(json);
+  file["post_processor"] = nullptr;
   return dump_json(file, 2) + "\n";
 }
 

@@ -94,6 +94,14 @@ TEST_CASE("interchange: what the tokenizer of a published model puts before a te
               "--tokenizer.file llama-tied/tokenizer.json --model.context 16 --model.dim 8 --model.heads 1 "
               "--model.layers 1 --out scratch");
   CHECK(tokens_of("scratch").size() == 4);
+  // Whatever comes of that run has learned of no such token either.
+  box.succeed(train + "--train.init_from scratch --out after");
+  CHECK(tokens_of("after").size() == 4);
+  for (const std::string format : {"hf", "gguf"}) {
+    box.succeed("export scratch --format " + format + " --out scratch-" + format);
+    box.succeed("import scratch-" + format + " --out of-" + format);
+    CHECK(tokens_of("of-" + format).size() == 4);
+  }
 }
 
 TEST_CASE("interchange: an imported BERT fills in, is fine-tuned on labels, and says which tokens a text has") {
