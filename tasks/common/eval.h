@@ -37,8 +37,10 @@ struct EvalReport {
 // Calls load_run() for a request.
 template <class Trained>
 Trained open_run(const EvalRequest& request) {
-  Trained trained = load_run<Trained>(
-      request.run, {.matmul = request.matmul, .weights = request.weights, .without_heads = request.without_heads});
+  Trained trained = load_run<Trained>(request.run, {.matmul = request.matmul,
+                                                    .weights = request.weights,
+                                                    .default_weights = DefaultWeights::as_stored,
+                                                    .without_heads = request.without_heads});
   request.on_loaded(trained);
   return trained;
 }
