@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "core/memory.h"
 #include "nn/attention/attention.h"
 #include "nn/models/shared/transformer_keys.h"
 #include "tasks/common/models.h"
@@ -20,15 +19,6 @@ ResolvedConfig imported_config(const PublishedModel& model, const std::filesyste
   Config config = model_config(model.family, model.options, model.tensors->origin()).values();
   config.tokenizer.file = std::filesystem::absolute(out / "tokenizer.json").lexically_normal().string();
   return resolve(config);
-}
-
-void require_memory(const ResolvedConfig& config, const ModelVocabulary& vocabulary, const std::string& origin) {
-  const ShapesOnly no_memory;
-  const std::int64_t bytes =
-      make_model_with_heads(config, vocabulary)->parameter_count() * static_cast<std::int64_t>(sizeof(float));
-  const std::int64_t memory = machine_memory_bytes();
-  const auto gib = [](std::int64_t count) { return static_cast<double>(count) / (1 << 30); };
-  check(bytes < memory, origin, ": the model needs ", gib(bytes), " GiB of memory, the machine has ", gib(memory));
 }
 
 }  // namespace
@@ -107,7 +97,10 @@ RunFolder import_model(const PublishedModel& published, const std::filesystem::p
   const auto tensors = static_cast<std::int64_t>(published.tensors->tensors().size());
   const std::int64_t layers = config.model.options.integer("layers");
   check(layers <= tensors, origin, ": it has ", tensors, " tensors, too few for ", layers, " layers");
-  require_memory(config, vocabulary, origin);
+  {
+    const ShapesOnly no_memory;
+    require_memory(*make_model_with_heads(config, vocabulary), WeightFormat::f32, origin);
+  }
   const TensorMap map = published.map(shape_of(config.model.options, vocabulary.target));
   const std::unique_ptr<Model> model = make_model_with_heads(config, vocabulary);
   if (published.has_new_parameters) model->initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
