@@ -1,4 +1,5 @@
 // GGUF files: what is exported imports again, and what does not fit is refused by name.
+#include "data/chat/chat_format.h"
 #include "nn/formats/gguf.h"
 #include "tests/train/interchange/support.h"
 
@@ -66,6 +67,21 @@ TEST_CASE("gguf: an exported model imports with the same bytes, options and toke
       CHECK(largest_difference(outputs_of(*model.run(type).model, expected).at("logits"), logits) < most);
     }
   }
+}
+
+TEST_CASE("gguf: the chat template of a run is in the file, and an import keeps it with its special tokens") {
+  const ImportedModel model("qwen2");
+  const std::string settings = R"({"chat_template": "{% for m in messages %}{{ m.content + eos_token }}{% endfor %}"})";
+  model.write("run/tokenizer_config.json", settings);
+  const GgufFile file(model.back("f32"));
+  const ChatSettings before = ChatSettings::from_json(settings, "run"),
+                     after = ChatSettings::beside(model.run("f32").run.tokenizer());
+  CHECK(file.text("tokenizer.chat_template") == before.chat_template);
+  CHECK(after.chat_template == before.chat_template);
+  const Tokenizer& tokenizer = *model.run().tokenizer;
+  REQUIRE(file.has("tokenizer.ggml.eos_token_id"));
+  CHECK(after.eos_token ==
+        tokenizer.token_bytes(static_cast<std::int32_t>(file.integer("tokenizer.ggml.eos_token_id"))));
 }
 
 TEST_CASE("gguf: scaled rotary positions") {
