@@ -30,8 +30,8 @@ struct StudyMeasure {
   // separated by slashes ("watch/blocks.0/grad").
   std::string value;
   Take take = Take::last;  // which of the numbers that metrics.jsonl has
-  std::vector<std::string> command =
-      {};          // a command of this program that prints JSON; {run} is the run, {folder}/ the study's
+  // A command of this program that prints JSON; {run} is the run, {folder}/ the study's.
+  std::vector<std::string> command = {};
   int digits = 4;  // decimals in tables
   // Measures of one line differ in x alone; the page draws them against x, with a line for each variant.
   std::string line = {};
