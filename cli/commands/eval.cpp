@@ -100,7 +100,7 @@ Command eval_command() {
                    "Windows, sentences, or parts of a recurrent model's text at once [16]",
                    {.least = 1}},
                   matmul_option(arguments->matmul),
-                  weights_option(arguments->weights, "f32"),
+                  weights_option(arguments->weights, kAsStored),
                   {"--no-pseudo", &arguments->no_pseudo,
                    "Masked language models: leave out the pseudo-perplexity, which takes a row for each token"},
                   {"--without-head",

@@ -25,6 +25,8 @@ Option run_argument(ModelSource& run);
 Option checkpoint_option(ModelSource& run);
 Option task_option(ModelSource& run, OptionRules rules = {});
 Option matmul_option(std::optional<MatmulSetting>& matmul);
+// `default_format` says in words what is taken if the option is not given: kAsStored for DefaultWeights::as_stored.
+inline constexpr const char* kAsStored = "f32; bf16 where the run has them so and products are in bf16";
 Option weights_option(std::optional<WeightFormat>& weights, const std::string& default_format);
 
 // The options --source and --target of a command that scores given translations. The source excludes the options that

@@ -166,14 +166,22 @@ void require_variant(const Study& study, const std::string& name, const std::str
   fail_usage(where, ": no variant has the name ", name);
 }
 
+void require_measure(const Study& study, const std::string& name, const std::string& where) {
+  if (std::ranges::count(study.measures, name, &StudyMeasure::name) > 0) return;
+  fail_usage(where, ": no measure has the name ", name);
+}
+
 StudyCheck read_check(Fields fields, const Study& study) {
-  StudyCheck check{.measure = fields.text("measure", study.measures.front().name), .of = fields.text("of"), .than = {}};
+  const std::string measure = fields.text("measure", study.measures.front().name);
+  StudyCheck check{
+      .measure = measure, .of = fields.text("of"), .than = {}, .than_measure = fields.text("than_measure", measure)};
   const Json *below = fields.find("below"), *above = fields.find("above");
   if ((below == nullptr) == (above == nullptr)) fail_usage(fields.where(), ": expected either below or above");
   check.lower = below != nullptr;
   const Json& other = check.lower ? *below : *above;
   if (other.is_number()) {
     check.bound = other.get<double>();
+    if (check.than_measure != measure) fail_usage(fields.where(), ": than_measure needs a variant beside it");
   } else if (other.is_string()) {
     check.than = other.get<std::string>();
     require_variant(study, check.than, fields.where());
@@ -182,9 +190,8 @@ StudyCheck read_check(Fields fields, const Study& study) {
   }
   check.by = fields.number("by").value_or(0);
   require_variant(study, check.of, fields.where());
-  if (std::ranges::count(study.measures, check.measure, &StudyMeasure::name) == 0) {
-    fail_usage(fields.where(), ": no measure has the name ", check.measure);
-  }
+  require_measure(study, check.measure, fields.where());
+  require_measure(study, check.than_measure, fields.where());
   fields.end();
   return check;
 }

@@ -74,6 +74,31 @@ std::optional<double> from_metrics(const RunFolder& run, const StudyMeasure& mea
   return sum / static_cast<double>(numbers.size());
 }
 
+// Returns the value of an option of `train` where it is given last; empty if it is not given.
+std::string last_value(const TrainOptions& options, const std::string& option) {
+  const auto found = std::ranges::find(options.rbegin(), options.rend(), option);
+  return found == options.rbegin() || found == options.rend() ? "" : *std::prev(found);
+}
+
+// Returns the command that measures a run, with its folder, files and options in their places. Throws UsageError if it
+// needs an option that the run does not have.
+std::vector<std::string> command_of(const Study& study, const StudyMeasure& measure, const StudyRun& run,
+                                    const TrainOptions& extra) {
+  std::vector<std::string> words = measure.command;
+  for (std::string& word : words) {
+    if (word == "{run}") {
+      word = run.folder.string();
+    } else if (word.starts_with(kFolder)) {
+      word = (study.file.parent_path() / word.substr(kFolder.size())).string();
+    } else if (word.starts_with('{') && word.ends_with('}') && word.find('.') != word.npos) {
+      const std::string option = "--" + word.substr(1, word.size() - 2);
+      word = last_value(run_options(study, run, extra), option);
+      if (word.empty()) fail_usage(study.file.string(), ": ", measure.name, ": expected the option ", option);
+    }
+  }
+  return words;
+}
+
 // The last line that a process wrote to its messages, without what all errors begin with.
 std::string last_line(const fs::path& messages) {
   std::string last;
@@ -178,11 +203,7 @@ class Runner {
 
   std::optional<double> value_of(const StudyRun& run, const StudyMeasure& measure) {
     if (measure.is_metrics()) return from_metrics(RunFolder{run.folder}, measure);
-    std::vector<std::string> words = measure.command;
-    for (std::string& word : words) {
-      if (word == "{run}") word = run.folder.string();
-      if (word.starts_with(kFolder)) word = (study_.file.parent_path() / word.substr(kFolder.size())).string();
-    }
+    std::vector<std::string> words = command_of(study_, measure, run, extra_);
     words.insert(words.end(), {"--quiet", "--json"});
     if (!outputs_.contains(words)) {
       outputs_[words] = run_process(this_program(), words, messages(run), [&] { return signal_(); });
@@ -255,6 +276,11 @@ TrainOptions run_options(const Study& study, const StudyRun& run, const TrainOpt
 }
 
 std::optional<std::vector<StudyRun>> run_study(const Study& study, const fs::path& folder, const TrainOptions& extra) {
+  for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {  // before hours of training
+    for (const StudyMeasure& measure : study.measures) {
+      (void)command_of(study, measure, {.variant = variant, .seed = study.seeds.front(), .folder = folder}, extra);
+    }
+  }
   keep_study(study, folder, extra);
   const StopSignal stop;
   return Runner(study, folder, extra).run();

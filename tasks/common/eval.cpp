@@ -11,7 +11,10 @@ namespace tapeformer {
 using Json = nlohmann::ordered_json;
 
 LoadOptions load_options(const EvalRequest& request) {
-  return {.matmul = request.matmul, .weights = request.weights, .without_heads = request.without_heads};
+  return {.matmul = request.matmul,
+          .weights = request.weights,
+          .default_weights = DefaultWeights::as_stored,
+          .without_heads = request.without_heads};
 }
 
 nlohmann::ordered_json with_run_keys(nlohmann::ordered_json json, const TrainedModel& run) {

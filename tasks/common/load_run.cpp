@@ -1,5 +1,7 @@
 #include "tasks/common/load_run.h"
 
+#include <algorithm>
+
 #include "core/memory.h"
 #include "core/text/joined.h"
 #include "nn/attention/head_places.h"
@@ -31,6 +33,23 @@ void require_model(const ModelSource& source, bool fits, std::string_view expect
 MatmulSetting matmul_for(std::optional<WeightFormat> weights, MatmulSetting of_run) {
   if (weights == WeightFormat::bf16) return MatmulSetting::medium;
   return weights == WeightFormat::q8_0 ? MatmulSetting::automatic : of_run;
+}
+
+// The format where none is asked for and products are in medium.
+WeightFormat default_weights(const UsableCheckpoint& found, const LoadOptions& options) {
+  const auto is_bf16 = [](const auto& entry) { return entry.second.dtype() == DType::bf16; };
+  switch (options.default_weights) {
+    case DefaultWeights::f32:
+      return WeightFormat::f32;
+    case DefaultWeights::as_stored: {
+      const SafetensorsFile file(checkpoint_weights(found.folder));
+      const bool halves = options.without_heads.empty() && std::ranges::any_of(file.entries(), is_bf16);
+      return halves ? WeightFormat::bf16 : WeightFormat::f32;
+    }
+    case DefaultWeights::bf16:
+      return WeightFormat::bf16;
+  }
+  return WeightFormat::f32;
 }
 
 // How the names of those tensors of a checkpoint begin that a model without classifiers does not read: the classifiers
@@ -76,8 +95,9 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
   if (options.weights.value_or(WeightFormat::f32) != WeightFormat::f32 && !options.without_heads.empty()) {
     fail_usage("--weights ", word_of(*options.weights), ": heads can be removed from weights of f32 only");
   }
-  trained.weights =
-      options.weights.value_or(options.bf16_weights && is_medium ? WeightFormat::bf16 : WeightFormat::f32);
+  trained.weights = options.weights ? *options.weights
+                    : is_medium     ? default_weights(found, options)
+                                    : WeightFormat::f32;
   if (std::string warning = matmul_warning(trained.matmul); !warning.empty()) trained.warnings.push_back(warning);
   return trained;
 }

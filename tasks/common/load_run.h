@@ -30,15 +30,19 @@ struct TrainedModel {
   std::vector<std::string> warnings;
 };
 
+// The format of matrices where none is asked for. Both of the latter are f32 unless the precision is medium, whose
+// products round matrices to bf16 anyway; `as_stored` is bf16 where the checkpoint has them so, as that of a published
+// model in bf16, and then changes no result.
+enum class DefaultWeights { f32, as_stored, bf16 };
+
 struct LoadOptions {
   std::optional<MatmulSetting> matmul = std::nullopt;  // the precision of products; nullopt: the run's own
   // The format in which matrices and embeddings are held, to which they are rounded once when they are loaded; losses
   // then differ a little from those of training. bf16 needs the precision medium, which rounds matrices to bf16 in
   // every product anyway. Without `matmul` the precision is medium for bf16, and for q8_0 the fastest one.
   std::optional<WeightFormat> weights = std::nullopt;
-  // If `weights` is not given: bf16 under the precision medium, which halves the memory of generation; else f32.
-  bool bf16_weights = false;
-  std::vector<std::string> without_heads = {};  // the names of heads that are removed (remove_heads())
+  DefaultWeights default_weights = DefaultWeights::f32;  // if `weights` is not given
+  std::vector<std::string> without_heads = {};           // the names of heads that are removed (remove_heads())
 };
 
 // A model of plain text of the type M.

@@ -44,7 +44,8 @@ struct ScoreArguments {
 class OptionScorer {
  public:
   explicit OptionScorer(const ScoreArguments& arguments) {
-    const LoadOptions options{.matmul = arguments.matmul, .weights = arguments.weights};
+    const LoadOptions options{
+        .matmul = arguments.matmul, .weights = arguments.weights, .default_weights = DefaultWeights::as_stored};
     if (family_of_run(arguments.run).is_encoder_decoder()) {
       translator_.emplace(open_run<TrainedTranslator>(arguments.run, options));
     } else {
@@ -238,7 +239,7 @@ Command score_command() {
                    "With --lines: a page (.html) with the accuracy of each group of questions",
                    {.excludes = {"--json"}, .needs = {"--lines"}}},
                   matmul_option(arguments->matmul),
-                  weights_option(arguments->weights, "f32"),
+                  weights_option(arguments->weights, kAsStored),
                   {"--json", &arguments->json, "Print one JSON object"}},
       .run = [arguments] { score_run(*arguments); },
       .commands = {trees_command()}};

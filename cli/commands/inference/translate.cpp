@@ -113,7 +113,7 @@ void translate_input(const TranslateArguments& arguments) {
     fail_usage("translate: --layer and --head: expected --alignments, --pharaoh or --trees beside them");
   }
   const TrainedTranslator run =
-      open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul, .bf16_weights = true});
+      open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul, .default_weights = DefaultWeights::bf16});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const PairTokenizers& tokenizers = run.tokenizers;
   AlignmentWriter alignments(arguments);

@@ -32,8 +32,8 @@ struct ImportedModel : TempFolder {
     import_model(read_published(file), path / type);
     return file;
   }
-  std::string weights(const std::string& name) const {
-    return read_all(path / name / "checkpoints" / "step-000000" / "model.safetensors");
+  std::map<std::string, std::vector<float>> values(const std::string& name) const {
+    return values_of(RunFolder{path / name});
   }
 };
 
@@ -48,14 +48,14 @@ std::string message_for(const TempFolder& folder, const Metadata& metadata) {
 
 }  // namespace
 
-TEST_CASE("gguf: an exported model imports with the same bytes, options and tokens") {
+TEST_CASE("gguf: an exported model imports with the same values, options and tokens") {
   for (const std::string name : {"gpt2", "llama", "llama-tied", "qwen2", "qwen3"}) {
     CAPTURE(name);
     // This model's positions are scaled in llama3's way, but by other factors than Llama 3.1's, which no import knows.
     const ImportedModel model(name,
                               Json::parse(name == "llama" ? R"({"rope_parameters": {"rope_type": "default"}})" : "{}"));
     model.back("f32");
-    CHECK((model.weights("f32") == model.weights("run")));
+    CHECK((model.values("f32") == model.values("run")));
     const TrainedTextModel before = model.run(), after = model.run("f32");
     for (const char* key : {"dim", "heads", "layers", "ff_dim", "context", "norm_eps", "position", "norm_kind"})
       CHECK(before.config.model.options.get(key) == after.config.model.options.get(key));
@@ -65,6 +65,9 @@ TEST_CASE("gguf: an exported model imports with the same bytes, options and toke
     for (const auto& [type, most] : {std::pair{"f16", 5e-3}, {"bf16", 5e-2}, {"q8_0", 5e-2}}) {
       model.back(type);
       CHECK(largest_difference(outputs_of(*model.run(type).model, expected).at("logits"), logits) < most);
+      const auto weights = read_safetensors(checkpoint_weights(RunFolder{model.path / type}.checkpoint(0)));
+      const bool keeps_bf16 = std::string_view(type) == "bf16";
+      CHECK(weights.at("token_embedding.weight").dtype() == (keeps_bf16 ? DType::bf16 : DType::f32));
     }
   }
 }
