@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/terminal/results.h"
+#include "core/files.h"
 #include "report/page.h"
 #include "train/run/metrics.h"
 #include "train/run/run_folder.h"
@@ -163,7 +164,7 @@ std::string study_text(const Json& result) {
 Json with_curves(Json result, std::span<const StudyRun> runs) {
   std::vector<std::map<std::int64_t, std::vector<double>>> losses(result["variants"].size());
   for (const StudyRun& run : runs) {
-    if (!std::filesystem::exists(RunFolder{run.folder}.metrics())) continue;
+    if (!is_there(RunFolder{run.folder}.metrics())) continue;
     for (const Json& line : read_metrics(RunFolder{run.folder}.metrics())) {
       if (!line.contains("eval_loss") || !line["eval_loss"].is_number() || line.contains("averaged")) continue;
       losses[run.variant][line["step"]].push_back(line["eval_loss"]);

@@ -154,7 +154,7 @@ class Runner {
   bool train(StudyRun& run) {
     const RunFolder folder{run.folder};
     std::vector<std::string> words{"train", "--quiet"};
-    if (fs::exists(folder.config())) {
+    if (is_there(folder.config())) {
       words.insert(words.end(), {"--resume", run.folder.string()});
     } else {
       if (!study_.config.empty()) words.push_back(study_.config);
@@ -171,7 +171,7 @@ class Runner {
     // A loss that is no number ends a training with an error: that is a result, too. Wrong options are not.
     check(result.exit_code != 2, study_.variants[run.variant].name, ": ", last_line(messages(run)));
     if (result.exit_code != 0) run.failure = last_line(messages(run));
-    if (fs::exists(folder.metrics())) {
+    if (is_there(folder.metrics())) {
       for (const Json& line : read_metrics(folder.metrics())) run.seconds = line.value("elapsed_s", run.seconds);
     }
     show(folder);
@@ -188,10 +188,10 @@ class Runner {
   double progress(const RunFolder& folder) {
     double step = 0;
     try {
-      if (steps_ == 0 && fs::exists(folder.config())) {
+      if (steps_ == 0 && is_there(folder.config())) {
         steps_ = static_cast<double>(load_config(folder.config()).train.steps);
       }
-      if (fs::exists(folder.metrics())) {
+      if (is_there(folder.metrics())) {
         const std::vector<Json> lines = read_metrics(folder.metrics());
         if (!lines.empty()) step = lines.back().value("step", 0.0);
       }
@@ -213,7 +213,7 @@ class Runner {
       refusals_[measure.name] = last_line(messages(run));
       return std::nullopt;
     }
-    return number_at(parse_json<Json>(result.output, measure.command.front()), measure.value);
+    return number_at(parse_json<Json>(result.output, measure.command.front() + ": "), measure.value);
   }
 
   const Study& study_;
@@ -238,7 +238,7 @@ std::string identity_of(const Study& study, const TrainOptions& extra) {
 
 bool has_runs(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (fs::exists(RunFolder{entry.path()}.config())) return true;
+    if (is_there(RunFolder{entry.path()}.config())) return true;
   }
   return false;
 }
@@ -248,7 +248,7 @@ void keep_study(const Study& study, const fs::path& folder, const TrainOptions& 
   fs::create_directories(folder);
   const fs::path file = folder / "variants.json";
   const std::string identity = identity_of(study, extra);
-  if (fs::exists(file) && read_file(file) == identity) return;
+  if (is_there(file) && read_file(file) == identity) return;
   check(!has_runs(folder), folder.string(),
         " has runs of the study as it was before: remove the folder, or name another one by --out");
   write_file_atomically(file, identity);

@@ -200,6 +200,9 @@ TEST_CASE("study: what is wrong with a file is said in one line") {
   box.write("title.toml", "claim = \"c\"\n" + variant);
   box.write("key.toml", head + "tittle = 1\n" + variant);
   box.write("twice.toml", head + variant + variant);
+  const std::string measure = "[[measures]]\nname = \"a\"\nmetrics = \"loss\"\n";
+  box.write("same.toml", head + variant + measure + measure);
+  box.write("digits.toml", head + variant + measure + "digits = -1\n");
   box.write("folder.toml", head + variant + "[[variants]]\nname = \"a-\"\n[[variants]]\nname = \"a \"\n");
   box.write("line.toml", head + variant + "line = \"l\"\n");
   box.write("axis.toml", head + variant + "[[measures]]\nname = \"m\"\nmetrics = \"loss\"\nline = \"l\"\n");
@@ -215,6 +218,8 @@ TEST_CASE("study: what is wrong with a file is said in one line") {
                 {"study title.toml", "title.toml: expected the key title"},
                 {"study key.toml", "key.toml: unknown key tittle"},
                 {"study twice.toml", "twice.toml: two variants have the name a"},
+                {"study same.toml", "same.toml: two measures have the name a"},
+                {"study digits.toml", "digits.toml: measures 1: digits: expected a whole number from 0 to 15, got -1"},
                 {"study line.toml", "line.toml: variants 1: line needs x, its place on the line"},
                 {"study axis.toml", "axis.toml: measures 1: line needs x, its place on the line"},
                 {"study other.toml", "other.toml: shown 1: no variant has the name b"},
