@@ -90,12 +90,9 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
 // head that the model does not have.
 void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
                 const Module& model);
-// Returns how the names of a checkpoint's tensors begin that are not of the family's model with its heads: those of the
-// classifiers of several tasks; empty if there are none.
-std::string_view other_tensors(const ResolvedConfig& config);
-// Throws Error if the machine's memory is too small for the weights of a model, which may be made under ShapesOnly, in
-// the format of `trained`.
-void require_memory(const TrainedModel& trained, const Module& model);
+// Throws Error, which begins with `origin`, if the machine's memory is too small for the weights of a model whose
+// matrices are held in this format. The model may be made under ShapesOnly.
+void require_memory(const Module& model, WeightFormat weights, const std::string& origin);
 // Throws Error for a model that was fine-tuned on labels. `expected` says in words which models are allowed.
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected);
 // Throws Error unless the run's model is for the task.
@@ -112,7 +109,7 @@ TrainedOnText<M> load_text_model(const ModelSource& source, const LoadOptions& o
     const ModelVocabulary vocabulary = model_vocabulary(trained.config, *tokenizer);
     {
       const ShapesOnly no_memory;
-      require_memory(trained, *make(trained.config, vocabulary));
+      require_memory(*make(trained.config, vocabulary), trained.weights, trained.run.root.string());
     }
     auto model = make(trained.config, vocabulary);
     load_model(trained, found, options, *model);

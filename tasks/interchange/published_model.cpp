@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "core/memory.h"
 #include "nn/attention/attention.h"
 #include "nn/models/shared/transformer_keys.h"
 #include "tasks/common/models.h"
@@ -30,16 +29,6 @@ WeightFormat format_of(const PublishedModel& published, const TensorMap& map, co
   const WeightFormatScope scope(WeightFormat::bf16);
   const std::unique_ptr<Model> model = make_model_with_heads(config, vocabulary);
   return has_all_bf16(model->named_tensors(), map, *published.tensors) ? WeightFormat::bf16 : WeightFormat::f32;
-}
-
-// Throws Error if the machine's memory is too small for the model in the format of the present scope.
-void require_memory(const ResolvedConfig& config, const ModelVocabulary& vocabulary, const std::string& origin) {
-  const ShapesOnly no_memory;
-  std::int64_t bytes = 0;
-  for (const auto& tensor : make_model_with_heads(config, vocabulary)->named_tensors()) bytes += tensor.second.bytes();
-  const std::int64_t memory = machine_memory_bytes();
-  const auto gib = [](std::int64_t count) { return static_cast<double>(count) / (1 << 30); };
-  check(bytes < memory, origin, ": the model needs ", gib(bytes), " GiB of memory, the machine has ", gib(memory));
 }
 
 }  // namespace
@@ -119,8 +108,12 @@ RunFolder import_model(const PublishedModel& published, const std::filesystem::p
   const std::int64_t layers = config.model.options.integer("layers");
   check(layers <= tensors, origin, ": it has ", tensors, " tensors, too few for ", layers, " layers");
   const TensorMap map = published.map(shape_of(config.model.options, vocabulary.target));
-  const WeightFormatScope weights(format_of(published, map, config, vocabulary));
-  require_memory(config, vocabulary, origin);
+  const WeightFormat format = format_of(published, map, config, vocabulary);
+  const WeightFormatScope scope(format);
+  {
+    const ShapesOnly no_memory;
+    require_memory(*make_model_with_heads(config, vocabulary), format, origin);
+  }
   const std::unique_ptr<Model> model = make_model_with_heads(config, vocabulary);
   if (published.has_new_parameters) model->initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   load_mapped(model->named_tensors(), map, *published.tensors);

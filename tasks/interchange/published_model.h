@@ -30,8 +30,8 @@ struct PublishedModel {
 };
 
 // Makes a run of the model: its configuration, its tokenizer and a checkpoint of step 0, whose matrices are bf16 if the
-// files have all of them so. In memory there is the model once. Throws Error if `out` is a run
-// already, if the model needs more memory than the machine has, or if the tensors do not fit; then `out` is no run.
+// files have all of them so. In memory there is the model once. Throws Error if `out` is a run already, if the model
+// needs more memory than the machine has, or if the tensors do not fit; then `out` is no run.
 RunFolder import_model(const PublishedModel& model, const std::filesystem::path& out);
 
 // Takes the biases away from a model in GPT-2's layout if all of them are zeros, as an export writes them for a model

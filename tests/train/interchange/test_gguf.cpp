@@ -1,4 +1,5 @@
 // GGUF files: what is exported imports again, and what does not fit is refused by name.
+#include "data/chat/chat_format.h"
 #include "nn/formats/gguf.h"
 #include "tests/train/interchange/support.h"
 
@@ -69,6 +70,21 @@ TEST_CASE("gguf: an exported model imports with the same values, options and tok
       CHECK(weights.at("token_embedding.weight").dtype() == (keeps_bf16 ? DType::bf16 : DType::f32));
     }
   }
+}
+
+TEST_CASE("gguf: the chat template of a run is in the file, and an import keeps it with its special tokens") {
+  const ImportedModel model("qwen2");
+  const std::string settings = R"({"chat_template": "{% for m in messages %}{{ m.content + eos_token }}{% endfor %}"})";
+  model.write("run/tokenizer_config.json", settings);
+  const GgufFile file(model.back("f32"));
+  const ChatSettings before = ChatSettings::from_json(settings, "run"),
+                     after = ChatSettings::beside(model.run("f32").run.tokenizer());
+  CHECK(file.text("tokenizer.chat_template") == before.chat_template);
+  CHECK(after.chat_template == before.chat_template);
+  const Tokenizer& tokenizer = *model.run().tokenizer;
+  REQUIRE(file.has("tokenizer.ggml.eos_token_id"));
+  CHECK(after.eos_token ==
+        tokenizer.token_bytes(static_cast<std::int32_t>(file.integer("tokenizer.ggml.eos_token_id"))));
 }
 
 TEST_CASE("gguf: scaled rotary positions") {
