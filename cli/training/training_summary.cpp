@@ -136,7 +136,7 @@ void print_summary(const ResolvedConfig& config, Objective& objective, const Tra
   print_best(config, objective, state);
   print_comparison(state, run);
   const std::vector<nlohmann::ordered_json> metrics = read_metrics(run.metrics());
-  if (config.metric().empty() && !task.several && objective.can_evaluate())
+  if (config.metric().empty() && !task.is_multi_task && objective.can_evaluate())
     print_verdict(config, objective, state, metrics);
   const UsableCheckpoint meant = find_checkpoint(run.root);
   print_weights(config, meant, config.metric(), metrics);

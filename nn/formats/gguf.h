@@ -30,7 +30,8 @@ class GgufFile : public TensorSource {
 
   std::string origin() const override { return file_.path().string(); }
   const std::map<std::string, Dims>& tensors() const override { return sizes_; }
-  Tensor read(const std::string& name) const override;
+  DType dtype(const std::string& name) const override;
+  void read_to(const Tensor& place, const std::string& name) const override;
   // The type of a tensor of the file.
   const GgufType& type(const std::string& name) const { return *places_.at(name).type; }
 

@@ -35,7 +35,8 @@ class HuggingFaceWeights : public TensorSource {
 
   std::string origin() const override { return folder_.string(); }
   const std::map<std::string, Dims>& tensors() const override { return sizes_; }
-  Tensor read(const std::string& name) const override;
+  DType dtype(const std::string& name) const override;
+  void read_to(const Tensor& place, const std::string& name) const override;
 
  private:
   struct Place {

@@ -96,7 +96,8 @@ class Module {
   // Copies values into the parameters and buffers. Throws Error, without any change, if a name is missing or unknown,
   // or if a shape or dtype differs.
   void load_state_dict(const std::map<std::string, Tensor>& state) const;
-  // Reads each tensor from a file directly into its parameter or buffer; f32 is rounded to the parameter's format.
+  // Reads each tensor from a file directly into its parameter or buffer; f32 and bf16 are converted to the parameter's
+  // format.
   void load_state_dict(const SafetensorsFile& file) const;
   // Reads only these tensors of the module. The file may have others if their names begin with `unread` (empty: it may
   // not).

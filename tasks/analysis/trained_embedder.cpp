@@ -41,7 +41,7 @@ TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) 
       vocabulary = model_vocabulary(config, *embedder.tokenizer);
     }
     embedder.model = make_model_with_heads(config, vocabulary);
-    load_weights(embedder.run, found.folder, *embedder.model, other_tensors(config));
+    load_model(embedder, found, options, *embedder.model);
     static_cast<RowFrame&>(embedder) = row_frame(*embedder.model, *embedder.tokenizer);
     if (end) embedder.suffix = {*end};
     return embedder;

@@ -137,8 +137,7 @@ std::vector<std::string> notes_on(const ResolvedConfig& config, const HuggingFac
   if (layout.model_type == "qwen2") {
     notes.push_back(
         "transformers 5 splits the texts of a qwen2 as Qwen2 does, whatever tokenizer.json says, unless its tokenizer "
-        "is "
-        "read by PreTrainedTokenizerFast");
+        "is read by PreTrainedTokenizerFast");
   }
   if (config.data.within_document) {
     notes.push_back(str_cat("the model was trained on documents that begin with ", kEndOfText,

@@ -57,7 +57,9 @@ void print_confusion(std::ostream& table, const TaskScore& score) {
 }  // namespace
 
 EvalReport evaluate_labels(const EvalRequest& request) {
+  require_no_pseudo_option(request);
   require_no_parts(request);
+  require_no_windows(request, "examples are read as in training");
   const TrainedClassifier run = open_run<TrainedClassifier>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const LabelTask& task = find_label_task(run.config.task.kind);

@@ -41,8 +41,7 @@ template <class M>
 TrainedOnText<M> open_text_run(const EvalRequest& request, std::string_view task,
                                std::unique_ptr<M> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
   require_task(request.run, task);
-  TrainedOnText<M> trained =
-      load_text_model(request.run, {.matmul = request.matmul, .without_heads = request.without_heads}, make);
+  TrainedOnText<M> trained = load_text_model(request.run, load_options(request), make);
   request.on_loaded(trained);
   return trained;
 }

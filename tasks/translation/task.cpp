@@ -66,6 +66,7 @@ TranslationData dummy_pairs(const ResolvedConfig& config, PairTokenizers tokeniz
 }
 
 EvalReport evaluate_translation(const EvalRequest& request) {
+  require_no_pseudo_option(request);
   require_no_parts(request);
   const TrainedTranslator run = open_run<TrainedTranslator>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);

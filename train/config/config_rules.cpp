@@ -90,9 +90,9 @@ void check_task(const Config& config, const ResolvedConfig& resolved) {
     const bool is_of_task = kind == "data.labels" || kind == "data.conversations";
     require(task.fine_tunes || !is_of_task, kind, ": expected task.kind beside it, got none");
   }
-  require(config.tasks.empty() || task.several, "tasks: expected task.kind = multi_task beside [tasks.",
+  require(config.tasks.empty() || task.is_multi_task, "tasks: expected task.kind = multi_task beside [tasks.",
           config.tasks.empty() ? "" : config.tasks.begin()->first, "], got ", config.task.kind);
-  require(config.task.metric_for_best_model.empty() || task.several,
+  require(config.task.metric_for_best_model.empty() || task.is_multi_task,
           "task.metric_for_best_model: expected none without task.kind = multi_task, got ",
           config.task.metric_for_best_model);
   require(config.data.images.empty() || resolved.family().reads_images(), "data.images: expected a model of images as ",

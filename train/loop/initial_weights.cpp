@@ -152,7 +152,7 @@ std::vector<std::string> load_initial_weights(const ResolvedConfig& config, cons
     check(initial.train.lora_rank == 0, "train.init_from: ", found.run.root.string(),
           " has adapters (train.lora.rank = ", initial.train.lora_rank,
           "): expected a run without, such as export --merge and import make of it");
-    load_file(checkpoint_weights(found.folder), model, initial.task_row().several ? kClassifierTensors : "");
+    load_file(checkpoint_weights(found.folder), model, initial.task_row().is_multi_task ? kClassifierTensors : "");
     std::vector<std::string> lines = found.warnings;
     for (std::string& line : other_tokenizers(config, found.run)) lines.push_back(std::move(line));
     for (std::string& line : differences(config, initial)) lines.push_back(std::move(line));

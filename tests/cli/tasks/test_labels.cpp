@@ -288,6 +288,9 @@ TEST_CASE("sentences: eval --pairs scores the mean vectors of any model, and emb
   CHECK(untuned["accuracy"].is_number());
   CHECK(untuned["loss"] != tuned["loss"]);
   CHECK(json_of(box, "embed run --text one")["vector"].size() == 24);
+  const Json without = json_of(box, "eval run --pairs pairs.tsv --without-head 0.0 --json");
+  CHECK(without["without_heads"] == Json::array({"0.0"}));
+  CHECK(without["loss"] != tuned["loss"]);
   check_error(
       box, 1,
       "run: the model is fine-tuned to sentences, expected a masked language model; for models that are tuned on "

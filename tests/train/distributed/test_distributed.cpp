@@ -141,7 +141,8 @@ TEST_CASE("ranks: a difference between them is refused, and told by its name") {
   root.join();
 }
 
-TEST_CASE("ranks: 2, 3 and 4 of them train a gpt as one process does, in f64, with dropout and clipping") {
+TEST_CASE("ranks: 2, 3 and 4 of them train a gpt as one process does, in f64, with dropout and clipping" *
+          long_test()) {
   GptConfig config = small_gpt();
   config.block.dropout = config.block.attention_dropout = 0.1;
   check_ranks_are_one_process<Gpt>(config);
