@@ -1,7 +1,9 @@
 #include "generate/sample_rows.h"
 
+#include <algorithm>
 #include <limits>
 
+#include "autograd/kernels/scratch.h"
 #include "core/parallel.h"
 
 namespace tapeformer {
@@ -27,7 +29,9 @@ std::int32_t SampledRows::next_token(const Row& row, std::span<const float> logi
   key.step = static_cast<std::uint32_t>(length_ - 1);
   if (rules_.excluded.empty() && !row.grammar) return sample_token(logits, options_, key, row.name);
   constexpr float kNever = -std::numeric_limits<float>::infinity();
-  std::vector<float> allowed(logits.begin(), logits.end());
+  const kernels::Scratch<float> memory(std::ssize(logits));
+  const std::span<float> allowed(memory.data(), logits.size());
+  std::ranges::copy(logits, allowed.begin());
   for (const std::int32_t id : rules_.excluded) {
     if (id != rules_.end) allowed[id] = kNever;
   }

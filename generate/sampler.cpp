@@ -4,9 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <vector>
 
+#include "autograd/kernels/scratch.h"
 #include "core/error.h"
+#include "core/parallel.h"
 
 namespace tapeformer {
 
@@ -19,15 +20,17 @@ void check_options(const SamplingOptions& options) {
 std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options, const RandomKey& key,
                           std::string_view name) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  bool possible = false;  // whether some token can be drawn
+  bool finite = true, possible = false;  // whether some token can be drawn
   for (const float logit : logits) {
-    check(logit < kInfinity, name, ": the model's predictions are not finite numbers");  // false for NaN
-    possible = possible || logit > -kInfinity;
+    finite &= logit < kInfinity;  // false for NaN
+    possible |= logit > -kInfinity;
   }
+  check(finite, name, ": the model's predictions are not finite numbers");
   check(possible, name, ": the model's predictions are all minus infinity");
   if (options.temperature == 0) return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
 
-  std::vector<std::int32_t> ids(logits.size());
+  const kernels::Scratch<std::int32_t> id_memory(std::ssize(logits));
+  std::span<std::int32_t> ids(id_memory.data(), logits.size());
   std::iota(ids.begin(), ids.end(), 0);
   const auto likelier = [&](std::int32_t a, std::int32_t b) {
     return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
@@ -36,13 +39,17 @@ std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& 
   if (options.top_k > 0 && options.top_k < static_cast<std::int64_t>(ids.size())) {
     sorted = static_cast<std::size_t>(options.top_k);
     std::partial_sort(ids.begin(), ids.begin() + options.top_k, ids.end(), likelier);
-    ids.resize(sorted);
+    ids = ids.first(sorted);
   }
 
   const double highest = *std::ranges::max_element(logits);
   const auto weight = [&](std::int32_t id) { return std::exp((logits[id] - highest) / options.temperature); };
-  std::vector<double> weights(ids.size());
-  std::ranges::transform(ids, weights.begin(), weight);
+  const kernels::Scratch<double> weight_memory(std::ssize(ids));
+  const std::span<double> weights(weight_memory.data(), ids.size());
+  constexpr std::int64_t kExponentials = 1 << 12;  // worth a thread
+  parallel_for(0, std::ssize(ids), kExponentials, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) weights[i] = weight(ids[i]);
+  });
   double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   if (options.top_p < 1) {
     double kept = 0;
@@ -59,7 +66,7 @@ std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& 
       }
       kept += weights[count++];
     }
-    ids.resize(count);
+    ids = ids.first(count);
     total = kept;
   }
 

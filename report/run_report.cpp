@@ -97,7 +97,7 @@ void name_task(Json& line) {
 
 RunLines read_lines(const RunFolder& run) {
   RunLines lines;
-  if (!std::filesystem::exists(run.metrics())) return lines;  // the run has not finished its first step
+  if (!is_there(run.metrics())) return lines;  // the run has not finished its first step
   for (Json& line : read_metrics(run.metrics())) {
     // The evaluation of the averaged weights at the end is not a point of a curve.
     if (line.contains("averaged")) continue;

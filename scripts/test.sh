@@ -3,4 +3,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/build.sh
-ctest --test-dir build --output-on-failure --parallel 2
+# Three at a time on two cores: many tests wait for processes, clocks and browsers.
+ctest --test-dir build --output-on-failure --parallel 3

@@ -10,6 +10,7 @@
 # In the page a block begins with ```sh or ```sh quick, and is run by bash. The line after it begins with → and says what
 # it prints: `text` alone must be in the output (white space counts as one space); `place` = 1.5 ± 0.1, < 2 or > 1 is a
 # number of the JSON at the end of the output, found by keys and indices, such as `laws/0/points`. Without ± it must be equal.
+# `file.html: text` must be in that page, which the block writes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -95,8 +96,10 @@ sub number_at {
 sub compare {
   my ($item, $output) = @_;
   if (!defined $item->{sign}) {
-    my ($all, $part) = map { s/\s+/ /gr } $output, $item->{name};
-    return index($all, $part) >= 0 ? '' : "expected `$item->{name}`, which is not in the output";
+    my ($file, $text) = $item->{name} =~ /^(\S+\.html): (.+)/;
+    return "expected `$item->{name}`, but there is no such page" if $file && !-f $file;
+    my ($all, $part) = map { s/\s+/ /gr } $file ? (read_text($file), $text) : ($output, $item->{name});
+    return index($all, $part) >= 0 ? '' : "expected `$item->{name}`, which is not in the " . ($file ? 'page' : 'output');
   }
   my $got = number_at($output, $item->{name});
   my $within = $item->{within} // abs($item->{value}) * 1e-9;

@@ -109,8 +109,10 @@ Command corpus_command() {
             &arguments->images,
             "Of shapes: a new folder for its images as .png files and their captions, instead of the text",
             {.excludes = {"--row", "--labels", "--alignment"}}},
-           {"--alignment", &arguments->alignment,
-            "Print which character goes with which, in Pharaoh's i-j, instead of the text (reverse has that)"},
+           {"--alignment",
+            &arguments->alignment,
+            "Print which character goes with which, in Pharaoh's i-j, instead of the text (reverse has that)",
+            {.excludes = {"--labels"}}},
            {"--analogies",
             &arguments->analogies,
             "Print the analogies of its words, as neighbours --analogies reads them, instead of the text (relations "

@@ -44,7 +44,7 @@ void print_evaluation(EvalArguments& arguments) {
                                  : !arguments.source.empty()        ? "source"
                                                                     : "text";
   const bool is_given = input != "text" || !arguments.text.empty();
-  if (!is_given && !task_of_run(arguments.run).several) {
+  if (!is_given && !task_of_run(arguments.run).is_multi_task) {
     fail_usage(
         "eval: expected --text FILE, --source FILE and --target FILE, --labels FILE, --images FOLDER, --conversations "
         "FILE, or --pairs FILE");
@@ -70,7 +70,7 @@ Command eval_command() {
       .help = "Loss, perplexity and bits per byte of a text, of translations, of captions, or of answers",
       .options = {run_argument(arguments->run),
                   checkpoint_option(arguments->run),
-                  task_option(arguments->run),
+                  task_option(arguments->run, {.needs = {"--labels"}}),
                   {"--labels",
                    &arguments->labels,
                    "Labelled text, for a model that is fine-tuned on labels: a file as data.labels has it",
@@ -90,11 +90,8 @@ Command eval_command() {
                    {.excludes = {"--labels", "--text", "--source", "--stride", "--context", "--no-pseudo", "--images",
                                  "--conversations"}}},
                   {"--text", &arguments->text, "Text file, for a language model"},
-                  {"--source",
-                   &arguments->source,
-                   "File to translate, for an encoder-decoder",
-                   {.excludes = {"--text"}, .needs = {"--target"}}},
-                  {"--target", &arguments->target, "Its translation, line by line", {.needs = {"--source"}}},
+                  source_option(arguments->source, {"--text"}),
+                  target_option(arguments->target),
                   {"--stride",
                    &arguments->stride,
                    "Tokens between the beginnings of windows; smaller is slower and sees more context [the context]",
@@ -108,7 +105,7 @@ Command eval_command() {
                    "Windows, sentences, or parts of a recurrent model's text at once [16]",
                    {.least = 1}},
                   matmul_option(arguments->matmul),
-                  weights_option(arguments->weights, "f32"),
+                  weights_option(arguments->weights, kAsStored),
                   {"--no-pseudo", &arguments->no_pseudo,
                    "Masked language models: leave out the pseudo-perplexity, which takes a row for each token"},
                   {"--without-head",

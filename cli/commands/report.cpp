@@ -5,6 +5,7 @@
 #include "cli/commands/commands.h"
 #include "cli/terminal/results.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "train/loop/run_summary.h"
 
 namespace tapeformer::cli {
@@ -17,8 +18,7 @@ struct ReportArguments {
 
 // The run at this path or, if it is no run, the runs in that folder.
 std::vector<RunFolder> runs_of(const std::filesystem::path& path) {
-  if (!std::filesystem::is_directory(path) || std::filesystem::exists(RunFolder{path}.config()))
-    return {find_run(path).run};
+  if (!is_folder(path) || is_there(RunFolder{path}.config())) return {find_run(path).run};
   std::vector<RunFolder> runs = runs_below(path);
   check(!runs.empty(), path.string(), " is not a run, and has none in it");
   return runs;

@@ -38,12 +38,13 @@ void study(const StudyArguments& arguments) {
   if (arguments.study.empty()) fail_usage("study: expected the name or the file of a study, or --list");
   const Study study = load_study(study_path(arguments.study));
   const fs::path folder = arguments.out.empty() ? fs::path("studies") / study.name : fs::path(arguments.out);
-  const auto runs = run_study(study, folder, train_options(arguments.overrides));
+  const TrainOptions extra = train_options(arguments.overrides);
+  const auto runs = run_study(study, folder, extra);
   if (!runs) {
     log_info("stopped; go on by the same command");
     return;
   }
-  const Json result = study_json(study, *runs);
+  const Json result = study_json(study, *runs, extra);
   write_file_atomically(folder / "study.json", json_text(result) + "\n");
   write_file_atomically(folder / "study.html", study_page(with_curves(result, *runs)));
   log_info("the page: {}", (folder / "study.html").string());

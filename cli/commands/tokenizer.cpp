@@ -215,14 +215,16 @@ Command tokenizer_train(const SharedArguments& shared) {
 
 Command tokenizer_encode(const SharedArguments& shared) {
   TokenizerArguments& arguments = *shared;
-  return {
-      .name = "encode",
-      .help = "Convert text to ids",
-      .options = with_file(arguments, {document_option(arguments),
-                                       text_field_option(arguments),
-                                       texts_argument(arguments, false),
-                                       {"--lines", &arguments.lines, "One line of ids per line of standard input"}}),
-      .run = [shared] { encode_input(*shared); }};
+  return {.name = "encode",
+          .help = "Convert text to ids",
+          .options = with_file(arguments, {document_option(arguments),
+                                           text_field_option(arguments),
+                                           texts_argument(arguments, false),
+                                           {"--lines",
+                                            &arguments.lines,
+                                            "One line of ids per line of standard input",
+                                            {.excludes = {"text", "--document", "--text-field"}}}}),
+          .run = [shared] { encode_input(*shared); }};
 }
 
 Command tokenizer_decode(const SharedArguments& shared) {

@@ -13,6 +13,7 @@
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/training/planning.h"
+#include "core/files.h"
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "data/text/byte_reader.h"
@@ -42,7 +43,8 @@ constexpr std::int64_t kMaxLines = 1'000'000;
 std::string why_no_data(const ResolvedConfig& config) {
   const Config::Data& data = config.data;
   std::vector<std::string> inputs = data.text;
-  for (const std::string* path : {&data.source, &data.target, &data.pairs, &data.labels, &data.images}) {
+  for (const std::string* path :
+       {&data.source, &data.target, &data.pairs, &data.labels, &data.images, &data.conversations}) {
     if (!path->empty()) inputs.push_back(*path);
   }
   bool has_corpus = !data.corpus.empty();
@@ -77,7 +79,7 @@ std::string vocabulary_origin(const ResolvedConfig& config, bool of_run, bool da
 }
 
 std::optional<MeasuredRun> read_measured(const RunFolder& run) {
-  if (!fs::exists(run.metrics())) return std::nullopt;
+  if (!is_there(run.metrics())) return std::nullopt;
   MeasuredRun result;
   std::vector<double> seconds;
   std::optional<double> before;
@@ -166,7 +168,7 @@ ResolvedConfig read_config(const InfoRequest& request, const std::optional<RunFo
                       : new_config(load_config(target), overrides).values();
   if (!run) {
     use_initial_tokenizers(values);
-  } else if (const auto step = latest_step(*run); step && fs::exists(run->checkpoint(*step))) {
+  } else if (const auto step = latest_step(*run); step && is_there(run->checkpoint(*step))) {
     require_run_files(*run, run->checkpoint(*step));
   }
   ResolvedConfig config = resolve(std::move(values));
@@ -221,7 +223,7 @@ std::int64_t Info::steps() const {
 
 Info gather_info(const InfoRequest& request) {
   std::optional<RunFolder> run;
-  if (fs::is_directory(request.target)) run = find_run(request.target).run;
+  if (is_folder(request.target)) run = find_run(request.target).run;
   std::vector<PlannedKey> planned;
   const ResolvedConfig config = read_config(request, run, planned);
   if (config.train.threads > 0) set_thread_count(static_cast<int>(config.train.threads));

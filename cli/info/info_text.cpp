@@ -12,16 +12,9 @@
 namespace tapeformer::cli {
 namespace {
 
-// 1234567 → "1,234,567"
-std::string with_commas(std::int64_t value) {
-  std::string digits = std::to_string(value);
-  for (int place = static_cast<int>(digits.size()) - 3; place > 0; place -= 3) digits.insert(place, ",");
-  return digits;
-}
-
 std::string mebibytes(std::int64_t bytes) {
   const double value = static_cast<double>(bytes) / (1 << 20);
-  return value < 1000 ? fmt::format("{:.1f} MiB", value) : with_commas(std::llround(value)) + " MiB";
+  return value < 1000 ? fmt::format("{:.1f} MiB", value) : format_count(std::llround(value)) + " MiB";
 }
 
 std::string short_time(double seconds) {
@@ -51,17 +44,17 @@ std::string formula_of(const Info& info) {
 std::string parameters_text(const Info& info) {
   const ModelCosts& costs = info.costs;
   Table table = facts();
-  for (const ModelCosts::Part& part : costs.parts) table.add({part.label, with_commas(part.parameters)});
-  table.add({"total", with_commas(costs.total)});
-  if (costs.without_heads) table.add({"without heads", with_commas(*costs.without_heads)});
-  if (costs.learning < costs.total) table.add({"of which learn", with_commas(costs.learning)});
-  table.add({"without embeddings and heads", with_commas(costs.non_embedding)});
-  table.add({"  of these in matrices", with_commas(costs.matrices), formula_of(info)});
+  for (const ModelCosts::Part& part : costs.parts) table.add({part.label, format_count(part.parameters)});
+  table.add({"total", format_count(costs.total)});
+  if (costs.without_heads) table.add({"without heads", format_count(*costs.without_heads)});
+  if (costs.learning < costs.total) table.add({"of which learn", format_count(costs.learning)});
+  table.add({"without embeddings and heads", format_count(costs.non_embedding)});
+  table.add({"  of these in matrices", format_count(costs.matrices), formula_of(info)});
   for (const auto& [first, last] : equal_layers(costs)) {
     const std::string number = last->name.substr(last->name.rfind('.') + 1);
     table.add({first == last ? first->name : str_cat("each of ", first->name, " to ", number),
-               with_commas(first->parameters)});
-    for (const ModelCosts::Part& part : first->parts) table.add({"  " + part.key, with_commas(part.parameters)});
+               format_count(first->parameters)});
+    for (const ModelCosts::Part& part : first->parts) table.add({"  " + part.key, format_count(part.parameters)});
   }
   return "\nparameters\n" + table.text();
 }
@@ -103,28 +96,28 @@ std::string memory_text(const Info& info) {
 std::string time_text(const Info& info) {
   const Config::Train& train = info.config.train;
   Table table = facts();
-  table.add({"tokens of a step", with_commas(info.costs.tokens_per_step)});
+  table.add({"tokens of a step", format_count(info.costs.tokens_per_step)});
   const double gflop = 1e-9 * info.step_flops();
   if (gflop > 0) {
     table.add({"operations of a step",
-               gflop < 1000 ? fmt::format("{:.3g} GFLOP", gflop) : with_commas(std::llround(gflop)) + " GFLOP"});
+               gflop < 1000 ? fmt::format("{:.3g} GFLOP", gflop) : format_count(std::llround(gflop)) + " GFLOP"});
   }
   const std::string about = info.method() == std::string("measured") ? "" : ", about";
   table.add({"a step" + about, short_time(info.step_seconds),
              gflop > 0 ? fmt::format("{:.0f} % of that", 100 * std::min(1.0, info.share_of_peak())) : ""});
   if (const auto seconds = info.evaluation_seconds()) table.add({"an evaluation", short_time(*seconds)});
   const std::string evaluations = info.evaluation_seconds()
-                                      ? str_cat("with ", with_commas(info.evaluations()), " evaluations")
+                                      ? str_cat("with ", format_count(info.evaluations()), " evaluations")
                                       : "without evaluations";
   if (info.ends_by_clock()) {
-    table.add({fmt::format("{:g} min (train.minutes)", train.minutes), with_commas(info.steps()) + " steps",
+    table.add({fmt::format("{:g} min (train.minutes)", train.minutes), format_count(info.steps()) + " steps",
                "about, " + evaluations});
   } else {
-    table.add({with_commas(train.steps) + " steps" + about, short_time(info.training_seconds()), evaluations});
+    table.add({format_count(train.steps) + " steps" + about, short_time(info.training_seconds()), evaluations});
   }
   if (const auto& measured = info.measured) {
     if (measured->step_seconds) table.add({"a step, measured", short_time(*measured->step_seconds)});
-    table.add({with_commas(measured->steps) + " steps, measured", short_time(measured->elapsed_seconds)});
+    table.add({format_count(measured->steps) + " steps, measured", short_time(measured->elapsed_seconds)});
   }
   const bool bleu = info.config.task_row().has_bleu && info.config.eval.bleu_every > 0;
   return fmt::format("\ntime, on {} thread{}, with products in {} precision (at most {:.0f} GFLOP/s)\n{}{}",
@@ -134,7 +127,7 @@ std::string time_text(const Info& info) {
 
 // The first lines: the model, its vocabulary, and whether its data is read.
 std::string heading(const Info& info) {
-  std::string text = fmt::format("{}, vocabulary of {} ({})\n", info.config.model.type, with_commas(info.costs.vocab),
+  std::string text = fmt::format("{}, vocabulary of {} ({})\n", info.config.model.type, format_count(info.costs.vocab),
                                  info.vocab_origin);
   if (info.no_data.empty()) return text;
   text += fmt::format("no data is read ({}): random tokens take its place\n", info.no_data);

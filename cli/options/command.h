@@ -54,6 +54,13 @@ struct Option {
   OptionRules rules = {};
 };
 
+// The options of some lists, one list after the other.
+inline std::vector<Option> concatenated(std::initializer_list<std::vector<Option>> lists) {
+  std::vector<Option> all;
+  for (const std::vector<Option>& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
 struct Command {
   std::string name, help;
   std::vector<Option> options = {};

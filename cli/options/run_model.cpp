@@ -26,8 +26,9 @@ Option checkpoint_option(ModelSource& run) {
           "validation was better; latest where nothing was evaluated]"};
 }
 
-Option task_option(ModelSource& run) {
-  return {"--task", &run.task, "Which of several tasks with labels, by its name in [tasks.NAME] [the only one]"};
+Option task_option(ModelSource& run, OptionRules rules) {
+  return {"--task", &run.task, "Which of several tasks with labels, by its name in [tasks.NAME] [the only one]",
+          std::move(rules)};
 }
 
 Option matmul_option(std::optional<MatmulSetting>& matmul) {
@@ -39,13 +40,15 @@ Option weights_option(std::optional<WeightFormat>& weights, const std::string& d
                      "Format in which matrices are held: 32, 16 or 8.5 bits a number [" + default_format + "]");
 }
 
-std::vector<Option> sampling_options(SamplingOptions& sampling, std::uint64_t& seed, const OptionRules& rules) {
-  OptionRules of_seed = rules;
-  of_seed.least = 0;
-  return {{"--temperature", &sampling.temperature, "0: always the likeliest token [1]", rules},
-          {"--top-k", &sampling.top_k, "Only the k likeliest tokens; 0: all [0]", rules},
-          {"--top-p", &sampling.top_p, "Only the likeliest tokens of this total probability [1]", rules},
-          {"--seed", &seed, "The same seed gives the same text [1]", of_seed}};
+Option source_option(std::string& source, std::vector<std::string> excludes) {
+  return {"--source",
+          &source,
+          "File to translate, for an encoder-decoder",
+          {.excludes = std::move(excludes), .needs = {"--target"}}};
+}
+
+Option target_option(std::string& target) {
+  return {"--target", &target, "Its translation, line by line", {.needs = {"--source"}}};
 }
 
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt) {

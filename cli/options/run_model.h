@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cli/options/command.h"
-#include "generate/sampler.h"
 #include "tasks/common/load_run.h"
 
 namespace tapeformer::cli {
@@ -24,14 +23,16 @@ Trained open_run(const ModelSource& run, const LoadOptions& options) {
 // The argument RUN of a command, and the options --checkpoint, --task, --matmul and --weights.
 Option run_argument(ModelSource& run);
 Option checkpoint_option(ModelSource& run);
-Option task_option(ModelSource& run);
+Option task_option(ModelSource& run, OptionRules rules = {});
 Option matmul_option(std::optional<MatmulSetting>& matmul);
+// `default_format` says in words what is taken if the option is not given: kAsStored for DefaultWeights::as_stored.
+inline constexpr const char* kAsStored = "f32; bf16 where the run has them so and products are in bf16";
 Option weights_option(std::optional<WeightFormat>& weights, const std::string& default_format);
 
-// The widest beam that a search may have: a wider one takes gigabytes and does not help.
-inline constexpr std::int64_t kMaxHypotheses = 1000;
-// The options --temperature, --top-k, --top-p and --seed of a command; `rules` apply to each of them.
-std::vector<Option> sampling_options(SamplingOptions& sampling, std::uint64_t& seed, const OptionRules& rules = {});
+// The options --source and --target of a command that scores given translations. The source excludes the options that
+// give other inputs.
+Option source_option(std::string& source, std::vector<std::string> excludes);
+Option target_option(std::string& target);
 
 // The ids of a prompt behind what stands before every text: text_prefix(), or for a model that attends only within
 // documents <|endoftext|>.

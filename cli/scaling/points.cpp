@@ -49,7 +49,7 @@ void read_json_lines(const std::string& path, std::vector<ScalingRun>& runs) {
   for_each_line(read_file(path), [&](std::string_view line, std::size_t number) {
     if (line.find_first_not_of(" \t\r") == line.npos) return;
     const std::string where = str_cat(path, ":", number);
-    const Json object = parse_json<Json>(line, where);
+    const Json object = parse_json<Json>(line, where + ": ");
     check(object.is_object(), where, ": expected an object");
     ScalingRun run;
     std::optional<double> loss;
@@ -99,7 +99,7 @@ class RunReader {
     check(summary.state != "running", name, " is in training");
     check(summary.best_loss.has_value(), name, " has no validation loss");
     const ResolvedConfig config = stored_config(load_run_config(folder.config()));
-    compare(name, summary.unit, fs::exists(folder.tokenizer()) ? read_file(folder.tokenizer()) : "");
+    compare(name, summary.unit, is_there(folder.tokenizer()) ? read_file(folder.tokenizer()) : "");
     ScalingRun run{
         .name = name, .parameters = {}, .tokens = tokens_of(folder), .flops = {}, .loss = *summary.best_loss};
     const auto parameters = static_cast<double>(count_parameters(config).non_embedding);

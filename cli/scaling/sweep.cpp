@@ -169,8 +169,8 @@ std::int64_t planned_steps(const SweepRequest& request, const ResolvedConfig& ba
   const fs::path file = request.out / "plan.json";
   Json plan{{"minutes", request.minutes ? Json(*request.minutes) : Json()}, {"sizes", Json::array()}};
   for (const SweepSize& size : sizes) plan["sizes"].push_back({{"size", size.name}, {"N", size.parameters}});
-  if (request.minutes && fs::exists(file)) {
-    const Json before = parse_json<Json>(read_file(file), file.string());
+  if (request.minutes && is_there(file)) {
+    const Json before = parse_json<Json>(read_file(file), file.string() + ": ");
     if (before["minutes"] == plan["minutes"] && before["sizes"] == plan["sizes"]) return before["steps"];
   }
   plan["steps"] = steps_of(request, base, sizes);
@@ -230,9 +230,9 @@ Json keep_prediction(const fs::path& folder, const Json& laws, std::int64_t para
   prediction["loss"] = law["prediction"]["loss"];
   for (const char* side : {"low", "high"}) prediction[side] = law["prediction"][side];
   for (const char* part : {"points", "irreducible", "terms"}) prediction[part] = law[part];
-  const bool begun = fs::exists(folder / "largest");
-  if (fs::exists(file)) {
-    const Json before = parse_json<Json>(read_file(file), file.string());
+  const bool begun = is_there(folder / "largest");
+  if (is_there(file)) {
+    const Json before = parse_json<Json>(read_file(file), file.string() + ": ");
     prediction["written"] = before["written"];
     if (prediction == before) return before;
     check(!begun, file.string(),

@@ -1,11 +1,13 @@
 #include "cli/study/study_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/study/process.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "train/config/toml_text.h"
 
 namespace tapeformer::cli {
@@ -114,6 +116,15 @@ StudyMeasure::Take read_take(Fields& fields) {
   fail_usage(fields.where(), ": take: expected last, mean, least or most, got ", word);
 }
 
+int read_digits(Fields& fields, int otherwise) {
+  constexpr double kMost = 15;
+  const double digits = fields.number("digits").value_or(otherwise);
+  if (digits < 0 || digits > kMost || digits != std::floor(digits)) {
+    fail_usage(fields.where(), ": digits: expected a whole number from 0 to ", kMost, ", got ", digits);
+  }
+  return static_cast<int>(digits);
+}
+
 // Reads the line on which a page draws something, and its place there.
 void read_line(Fields& fields, std::string& line, std::optional<double>& x) {
   line = fields.text("line", "");
@@ -126,7 +137,7 @@ StudyMeasure read_measure(Fields fields) {
   const Json* command = fields.find("command");
   const auto metrics = fields.optional_text("metrics");
   if ((command == nullptr) == !metrics) fail_usage(fields.where(), ": expected either metrics or command");
-  measure.digits = static_cast<int>(fields.number("digits").value_or(measure.digits));
+  measure.digits = read_digits(fields, measure.digits);
   read_line(fields, measure.line, measure.x);
   if (metrics) {
     measure.value = *metrics;
@@ -155,14 +166,22 @@ void require_variant(const Study& study, const std::string& name, const std::str
   fail_usage(where, ": no variant has the name ", name);
 }
 
+void require_measure(const Study& study, const std::string& name, const std::string& where) {
+  if (std::ranges::count(study.measures, name, &StudyMeasure::name) > 0) return;
+  fail_usage(where, ": no measure has the name ", name);
+}
+
 StudyCheck read_check(Fields fields, const Study& study) {
-  StudyCheck check{.measure = fields.text("measure", study.measures.front().name), .of = fields.text("of"), .than = {}};
+  const std::string measure = fields.text("measure", study.measures.front().name);
+  StudyCheck check{
+      .measure = measure, .of = fields.text("of"), .than = {}, .than_measure = fields.text("than_measure", measure)};
   const Json *below = fields.find("below"), *above = fields.find("above");
   if ((below == nullptr) == (above == nullptr)) fail_usage(fields.where(), ": expected either below or above");
   check.lower = below != nullptr;
   const Json& other = check.lower ? *below : *above;
   if (other.is_number()) {
     check.bound = other.get<double>();
+    if (check.than_measure != measure) fail_usage(fields.where(), ": than_measure needs a variant beside it");
   } else if (other.is_string()) {
     check.than = other.get<std::string>();
     require_variant(study, check.than, fields.where());
@@ -171,18 +190,19 @@ StudyCheck read_check(Fields fields, const Study& study) {
   }
   check.by = fields.number("by").value_or(0);
   require_variant(study, check.of, fields.where());
-  if (std::ranges::count(study.measures, check.measure, &StudyMeasure::name) == 0) {
-    fail_usage(fields.where(), ": no measure has the name ", check.measure);
-  }
+  require_measure(study, check.measure, fields.where());
+  require_measure(study, check.than_measure, fields.where());
   fields.end();
   return check;
 }
 
-void require_names(const Study& study) {
+// Requires that each of the variants, or of the measures, has a name of its own. `what` is what they are.
+template <class Named>
+void require_names(const Study& study, const std::vector<Named>& all, const char* what) {
   std::set<std::string> names;
-  for (const StudyVariant& variant : study.variants) {
-    if (!names.insert(variant.name).second) {
-      fail_usage(study.file.string(), ": two variants have the name ", variant.name);
+  for (const Named& one : all) {
+    if (!names.insert(one.name).second) {
+      fail_usage(study.file.string(), ": two ", what, " have the name ", one.name);
     }
   }
 }
@@ -191,18 +211,18 @@ void require_names(const Study& study) {
 
 fs::path studies_folder() {
   const fs::path below = "configs/studies";
-  if (fs::is_directory(below)) return below;
+  if (is_folder(below)) return below;
   for (fs::path folder = this_program().parent_path(); folder != folder.root_path(); folder = folder.parent_path()) {
-    if (fs::is_directory(folder / below)) return folder / below;
+    if (is_folder(folder / below)) return folder / below;
   }
   fail("there is no folder configs/studies here or above the program: give the path of a study's file");
 }
 
 fs::path study_path(const std::string& name) {
-  if (fs::is_regular_file(name)) return name;
+  if (is_file(name)) return name;
   check(!name.ends_with(".toml"), "cannot open ", name, ": there is no such file");
   const fs::path file = studies_folder() / (name + ".toml");
-  check(fs::is_regular_file(file), "there is no study ", name, " in ", studies_folder().string(),
+  check(is_file(file), "there is no study ", name, " in ", studies_folder().string(),
         "; tapeformer study --list shows them");
   return file;
 }
@@ -227,11 +247,12 @@ Study load_study(const fs::path& file) {
   }
   for (Fields& variant : fields.tables("variants")) study.variants.push_back(read_variant(std::move(variant)));
   if (study.variants.empty()) fail_usage(file.string(), ": expected variants, [[variants]]");
-  require_names(study);
+  require_names(study, study.variants, "variants");
   for (Fields& measure : fields.tables("measures")) study.measures.push_back(read_measure(std::move(measure)));
   if (std::ranges::count(study.measures, "loss", &StudyMeasure::name) == 0) {
     study.measures.insert(study.measures.begin(), {.name = "loss", .value = "eval_loss"});
   }
+  require_names(study, study.measures, "measures");
   for (Fields& shown : fields.tables("shown")) study.checks.push_back(read_check(std::move(shown), study));
   fields.end();
   return study;

@@ -30,8 +30,9 @@ struct StudyMeasure {
   // separated by slashes ("watch/blocks.0/grad").
   std::string value;
   Take take = Take::last;  // which of the numbers that metrics.jsonl has
-  std::vector<std::string> command =
-      {};          // a command of this program that prints JSON; {run} is the run, {folder}/ the study's
+  // A command of this program that prints JSON. {run} is the run, {folder}/ begins a file beside the study's, and
+  // {section.key} is the run's option of that name.
+  std::vector<std::string> command = {};
   int digits = 4;  // decimals in tables
   // Measures of one line differ in x alone; the page draws them against x, with a line for each variant.
   std::string line = {};
@@ -40,11 +41,12 @@ struct StudyMeasure {
 };
 
 // What is true of the measures if the claim is: `of` is lower than `below` (or, if `above` is given, higher than that)
-// by at least `by`. The other side is a variant's name or a number.
+// by at least `by`. The other side is a variant, by the same measure or another one, or a number.
 struct StudyCheck {
   std::string measure, of;
   bool lower = true;
-  std::string than;  // the variant that `of` is compared with; empty: with `bound`
+  std::string than;          // the variant that `of` is compared with; empty: with `bound`
+  std::string than_measure;  // that variant's measure
   std::optional<double> bound = {};
   double by = 0;
 };

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/terminal/results.h"
+#include "core/files.h"
 #include "report/page.h"
 #include "train/run/metrics.h"
 #include "train/run/run_folder.h"
@@ -52,12 +53,13 @@ Json mean_json(const Numbers& numbers) {
 }
 
 std::string side_text(const StudyCheck& check) {
-  return check.bound ? fmt::format("{:g}", *check.bound) : "“" + check.than + "”";
+  if (check.bound) return fmt::format("{:g}", *check.bound);
+  return (check.than_measure == check.measure ? "" : check.than_measure + " of ") + "“" + check.than + "”";
 }
 
 Json check_json(const Study& study, std::span<const StudyRun> runs, const StudyCheck& check) {
   const Numbers of = numbers_of(study, runs, check.of, check.measure);
-  const Numbers than = check.bound ? Numbers{{*check.bound}} : numbers_of(study, runs, check.than, check.measure);
+  const Numbers than = check.bound ? Numbers{{*check.bound}} : numbers_of(study, runs, check.than, check.than_measure);
   std::string text =
       fmt::format("{} of “{}” is {} {}", check.measure, check.of, check.lower ? "below" : "above", side_text(check));
   if (check.by > 0) text += fmt::format(" by at least {:g}", check.by);
@@ -109,7 +111,7 @@ std::string cell(const Json& values, int digits) {
 
 }  // namespace
 
-Json study_json(const Study& study, std::span<const StudyRun> runs) {
+Json study_json(const Study& study, std::span<const StudyRun> runs, const TrainOptions& extra) {
   Json checks = Json::array();
   bool all = true;
   for (const StudyCheck& check : study.checks) {
@@ -123,6 +125,8 @@ Json study_json(const Study& study, std::span<const StudyRun> runs) {
   }
   Json variants = Json::array();
   for (std::size_t i = 0; i < study.variants.size(); ++i) variants.push_back(variant_json(study, runs, i));
+  TrainOptions options = study.options;
+  options.insert(options.end(), extra.begin(), extra.end());
   return {{"study", study.name},
           {"title", study.title},
           {"claim", study.claim},
@@ -131,7 +135,7 @@ Json study_json(const Study& study, std::span<const StudyRun> runs) {
           {"checks", std::move(checks)},
           {"seeds", study.seeds},
           {"x_label", study.x_label},
-          {"options", study.options},
+          {"options", options},
           {"measures", std::move(measures)},
           {"variants", std::move(variants)}};
 }
@@ -160,7 +164,7 @@ std::string study_text(const Json& result) {
 Json with_curves(Json result, std::span<const StudyRun> runs) {
   std::vector<std::map<std::int64_t, std::vector<double>>> losses(result["variants"].size());
   for (const StudyRun& run : runs) {
-    if (!std::filesystem::exists(RunFolder{run.folder}.metrics())) continue;
+    if (!is_there(RunFolder{run.folder}.metrics())) continue;
     for (const Json& line : read_metrics(RunFolder{run.folder}.metrics())) {
       if (!line.contains("eval_loss") || !line["eval_loss"].is_number() || line.contains("averaged")) continue;
       losses[run.variant][line["step"]].push_back(line["eval_loss"]);

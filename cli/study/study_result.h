@@ -10,14 +10,14 @@
 namespace tapeformer::cli {
 
 // Returns
-//   {"study", "title", "claim", "shown", "finding", "checks": [{"text", "holds"}], "seeds", "x_label", "measures":
-//   [{"name",
-//    "digits", "line", "x"}], "variants": [{"name", "line", "x", "options", "values": {MEASURE: {"mean", "least",
-//    "most", "seeds": [number or null]}}, "failures", "seconds"}]}.
+//   {"study", "title", "claim", "shown", "finding", "checks": [{"text", "holds"}], "seeds", "x_label", "options",
+//    "measures": [{"name", "digits", "line", "x"}], "variants": [{"name", "line", "x", "options", "values": {MEASURE:
+//    {"mean", "least", "most", "seeds": [number or null]}}, "failures", "seconds"}]}.
 // A check holds if the means differ as it says, and every seed of the lower side is below every seed of the other.
 // "shown" is whether all hold, null if the study has none. The loss of a training that failed counts as infinitely
 // high; the mean, the least and the most are of the other seeds, and null if there are none.
-nlohmann::ordered_json study_json(const Study& study, std::span<const StudyRun> runs);
+// "options" are the study's, then `extra`.
+nlohmann::ordered_json study_json(const Study& study, std::span<const StudyRun> runs, const TrainOptions& extra);
 
 // Returns that JSON as a text for people: a table of the variants, and the claim with its checks.
 std::string study_text(const nlohmann::ordered_json& result);

@@ -74,6 +74,31 @@ std::optional<double> from_metrics(const RunFolder& run, const StudyMeasure& mea
   return sum / static_cast<double>(numbers.size());
 }
 
+// Returns the value of an option of `train` where it is given last; empty if it is not given.
+std::string last_value(const TrainOptions& options, const std::string& option) {
+  const auto found = std::ranges::find(options.rbegin(), options.rend(), option);
+  return found == options.rbegin() || found == options.rend() ? "" : *std::prev(found);
+}
+
+// Returns the command that measures a run, with its folder, files and options in their places. Throws UsageError if it
+// needs an option that the run does not have.
+std::vector<std::string> command_of(const Study& study, const StudyMeasure& measure, const StudyRun& run,
+                                    const TrainOptions& extra) {
+  std::vector<std::string> words = measure.command;
+  for (std::string& word : words) {
+    if (word == "{run}") {
+      word = run.folder.string();
+    } else if (word.starts_with(kFolder)) {
+      word = (study.file.parent_path() / word.substr(kFolder.size())).string();
+    } else if (word.starts_with('{') && word.ends_with('}') && word.find('.') != word.npos) {
+      const std::string option = "--" + word.substr(1, word.size() - 2);
+      word = last_value(run_options(study, run, extra), option);
+      if (word.empty()) fail_usage(study.file.string(), ": ", measure.name, ": expected the option ", option);
+    }
+  }
+  return words;
+}
+
 // The last line that a process wrote to its messages, without what all errors begin with.
 std::string last_line(const fs::path& messages) {
   std::string last;
@@ -129,7 +154,7 @@ class Runner {
   bool train(StudyRun& run) {
     const RunFolder folder{run.folder};
     std::vector<std::string> words{"train", "--quiet"};
-    if (fs::exists(folder.config())) {
+    if (is_there(folder.config())) {
       words.insert(words.end(), {"--resume", run.folder.string()});
     } else {
       if (!study_.config.empty()) words.push_back(study_.config);
@@ -146,7 +171,7 @@ class Runner {
     // A loss that is no number ends a training with an error: that is a result, too. Wrong options are not.
     check(result.exit_code != 2, study_.variants[run.variant].name, ": ", last_line(messages(run)));
     if (result.exit_code != 0) run.failure = last_line(messages(run));
-    if (fs::exists(folder.metrics())) {
+    if (is_there(folder.metrics())) {
       for (const Json& line : read_metrics(folder.metrics())) run.seconds = line.value("elapsed_s", run.seconds);
     }
     show(folder);
@@ -163,10 +188,10 @@ class Runner {
   double progress(const RunFolder& folder) {
     double step = 0;
     try {
-      if (steps_ == 0 && fs::exists(folder.config())) {
+      if (steps_ == 0 && is_there(folder.config())) {
         steps_ = static_cast<double>(load_config(folder.config()).train.steps);
       }
-      if (fs::exists(folder.metrics())) {
+      if (is_there(folder.metrics())) {
         const std::vector<Json> lines = read_metrics(folder.metrics());
         if (!lines.empty()) step = lines.back().value("step", 0.0);
       }
@@ -178,11 +203,7 @@ class Runner {
 
   std::optional<double> value_of(const StudyRun& run, const StudyMeasure& measure) {
     if (measure.is_metrics()) return from_metrics(RunFolder{run.folder}, measure);
-    std::vector<std::string> words = measure.command;
-    for (std::string& word : words) {
-      if (word == "{run}") word = run.folder.string();
-      if (word.starts_with(kFolder)) word = (study_.file.parent_path() / word.substr(kFolder.size())).string();
-    }
+    std::vector<std::string> words = command_of(study_, measure, run, extra_);
     words.insert(words.end(), {"--quiet", "--json"});
     if (!outputs_.contains(words)) {
       outputs_[words] = run_process(this_program(), words, messages(run), [&] { return signal_(); });
@@ -192,7 +213,7 @@ class Runner {
       refusals_[measure.name] = last_line(messages(run));
       return std::nullopt;
     }
-    return number_at(parse_json<Json>(result.output, measure.command.front()), measure.value);
+    return number_at(parse_json<Json>(result.output, measure.command.front() + ": "), measure.value);
   }
 
   const Study& study_;
@@ -217,7 +238,7 @@ std::string identity_of(const Study& study, const TrainOptions& extra) {
 
 bool has_runs(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (fs::exists(RunFolder{entry.path()}.config())) return true;
+    if (is_there(RunFolder{entry.path()}.config())) return true;
   }
   return false;
 }
@@ -227,7 +248,7 @@ void keep_study(const Study& study, const fs::path& folder, const TrainOptions& 
   fs::create_directories(folder);
   const fs::path file = folder / "variants.json";
   const std::string identity = identity_of(study, extra);
-  if (fs::exists(file) && read_file(file) == identity) return;
+  if (is_there(file) && read_file(file) == identity) return;
   check(!has_runs(folder), folder.string(),
         " has runs of the study as it was before: remove the folder, or name another one by --out");
   write_file_atomically(file, identity);
@@ -255,6 +276,11 @@ TrainOptions run_options(const Study& study, const StudyRun& run, const TrainOpt
 }
 
 std::optional<std::vector<StudyRun>> run_study(const Study& study, const fs::path& folder, const TrainOptions& extra) {
+  for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {  // before hours of training
+    for (const StudyMeasure& measure : study.measures) {
+      (void)command_of(study, measure, {.variant = variant, .seed = study.seeds.front(), .folder = folder}, extra);
+    }
+  }
   keep_study(study, folder, extra);
   const StopSignal stop;
   return Runner(study, folder, extra).run();

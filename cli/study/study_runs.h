@@ -27,6 +27,7 @@ struct StudyRun {
 // Trains every variant from every seed below `folder`, one after the other, and measures each. A run that is finished
 // is not trained again, and one that was cut off goes on, if the study is the same: else throws Error. `extra` are
 // options of `train` for all of them, which come last. Shows progress. Returns nullopt if a signal asked to stop.
+// Throws UsageError, before anything is trained, if a measure needs an option that is not given.
 std::optional<std::vector<StudyRun>> run_study(const Study& study, const std::filesystem::path& folder,
                                                const TrainOptions& extra);
 

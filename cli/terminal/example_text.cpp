@@ -28,38 +28,17 @@ std::string indented(const std::string& text) {
 // Breaks a paragraph into lines of at most 96 characters.
 std::string wrapped(const std::string& text) {
   constexpr std::size_t kWidth = 96;
-  const auto width = [](std::string_view word) {  // counts characters of UTF-8
-    return static_cast<std::size_t>(std::ranges::count_if(word, [](char c) { return (c & 0xC0) != 0x80; }));
-  };
   std::string lines;
   std::size_t column = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find(' ', begin), text.size());
     const std::string word = text.substr(begin, end - begin);
     begin = end + 1;
-    if (column > 0 && column + 1 + width(word) > kWidth) lines += '\n', column = 0;
+    if (column > 0 && column + 1 + width_of(word) > kWidth) lines += '\n', column = 0;
     lines += (column > 0 ? " " : "") + word;
-    column += (column > 0 ? 1 : 0) + width(word);
+    column += (column > 0 ? 1 : 0) + width_of(word);
   }
   return lines + "\n";
-}
-
-// Cells in columns; numbers are at the right of theirs.
-std::string grid(const Rows& rows, bool first_is_name) {
-  std::vector<Table::Column> columns;
-  for (const auto& row : rows) columns.resize(std::max(columns.size(), row.size()));
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    columns[i] = {.right = !(first_is_name && i == 0), .gap = i == 0 ? 0u : 2u};
-    for (const auto& row : rows) {
-      if (i < row.size()) {
-        const auto characters = std::ranges::count_if(row[i], [](char c) { return (c & 0xC0) != 0x80; });
-        columns[i].width = std::max(columns[i].width, static_cast<std::size_t>(characters));
-      }
-    }
-  }
-  Table table(columns);
-  for (const auto& row : rows) table.add(row);
-  return table.text();
 }
 
 // A matrix by characters that are the darker the larger the value is.
@@ -91,7 +70,9 @@ struct PartText {
     if (part.heat_map && columns > 16) return title + indented(squares(values, columns));
     Rows rows;
     const bool has_names = !part.rows.empty();
-    const auto ellipsis = [&](std::vector<std::string>& row) { columns > shown ? row.emplace_back("…") : row.back(); };
+    const auto ellipsis = [&](std::vector<std::string>& row) {
+      if (columns > shown) row.emplace_back("…");
+    };
     if (!part.columns.empty()) {
       auto& heads = rows.emplace_back();
       if (has_names) heads.emplace_back();
@@ -104,7 +85,7 @@ struct PartText {
       for (std::int64_t j = 0; j < shown; ++j) row.push_back(explain::number_text(values[i * columns + j]));
       ellipsis(row);
     }
-    return title + indented(grid(rows, has_names));
+    return title + indented(Table::fitted(std::move(rows), has_names ? 1 : 0).text());
   }
 
   std::string operator()(const explain::CellTable& part) const {
@@ -126,7 +107,7 @@ struct PartText {
       row.push_back(explain::number_text(part.x[at]));
       for (const explain::Curve& curve : part.curves) row.push_back(explain::number_text(curve.y[at]));
     }
-    return part.name + "\n" + indented(grid(rows, false));
+    return part.name + "\n" + indented(Table::fitted(std::move(rows), 0).text());
   }
 
   std::string operator()(const explain::Tree& part) const {

@@ -7,14 +7,6 @@
 #include "core/json.h"
 
 namespace tapeformer {
-namespace {
-
-// The number of characters of a text, which may have several bytes in UTF-8.
-std::size_t width_of(std::string_view text) {
-  return std::ranges::count_if(text, [](unsigned char byte) { return (byte & 0xC0) != 0x80; });
-}
-
-}  // namespace
 
 void print_text(std::string_view text) { std::cout << text; }
 void flush_results() { std::cout << std::flush; }
@@ -22,13 +14,18 @@ void flush_results() { std::cout << std::flush; }
 std::string json_text(const Json& json) { return dump_json(json); }
 void print_json(const Json& json) { print_text(json_text(json) + '\n'); }
 
-Table Table::fitted(std::vector<std::vector<std::string>> rows) {
+std::size_t width_of(std::string_view text) {
+  return std::ranges::count_if(text, [](unsigned char byte) { return (byte & 0xC0) != 0x80; });
+}
+
+Table Table::fitted(std::vector<std::vector<std::string>> rows, std::size_t right_from) {
   std::vector<Column> columns;
   for (const auto& row : rows) {
     columns.resize(std::max(columns.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) columns[i].width = std::max(columns[i].width, width_of(row[i]));
   }
   if (!columns.empty()) columns[0].gap = 0;
+  for (std::size_t i = right_from; i < columns.size(); ++i) columns[i].right = true;
   Table table(std::move(columns));
   table.rows_ = std::move(rows);
   return table;

@@ -38,8 +38,11 @@ void print_result(bool as_json, const MakeJson& json, const MakeText& text) {
   as_json ? print_json(json()) : print_text(text());
 }
 
-// Rows of cells in columns. A cell that is wider than its column moves the rest of its row to the right. Widths count
-// characters, which may have several bytes in UTF-8.
+// The number of characters of a text, which may have several bytes in UTF-8.
+std::size_t width_of(std::string_view text);
+
+// Rows of cells in columns. A cell that is wider than its column moves the rest of its row to the right. Widths are
+// those of width_of().
 class Table {
  public:
   struct Column {
@@ -49,8 +52,8 @@ class Table {
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  // A table whose columns are as wide as their widest cells.
-  static Table fitted(std::vector<std::vector<std::string>> rows);
+  // A table whose columns are as wide as their widest cells. Those from number `right_from` on are right-aligned.
+  static Table fitted(std::vector<std::vector<std::string>> rows, std::size_t right_from = kNoColumn);
 
   // A row may have fewer cells than there are columns.
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
@@ -58,6 +61,8 @@ class Table {
   std::string text() const;
 
  private:
+  static constexpr std::size_t kNoColumn = static_cast<std::size_t>(-1);
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

@@ -109,7 +109,7 @@ void require_steps_left(const ResolvedConfig& config, const TrainingState& state
 }
 
 void mark_best_of(const RunFolder& run, const TrainingState& state) {
-  if (state.best_step > 0 && std::filesystem::exists(run.checkpoint(state.best_step))) mark_best(run, state.best_step);
+  if (state.best_step > 0 && is_there(run.checkpoint(state.best_step))) mark_best(run, state.best_step);
 }
 
 void cut_metrics(const RunFolder& run, const ResolvedConfig& config, const TrainingState& state) {
@@ -188,7 +188,7 @@ void copy_earlier_checkpoints(const RunFolder& from, const RunFolder& to, const 
   std::erase_if(regular, [&](std::int64_t step) { return step >= state.step; });
   std::set<std::int64_t> wanted(regular.end() - std::min(average, std::ssize(regular)), regular.end());
   for (const std::int64_t best : {state.best_step, kept_best(state)}) {
-    if (best > 0 && best < state.step && std::filesystem::exists(from.checkpoint(best))) wanted.insert(best);
+    if (best > 0 && best < state.step && is_there(from.checkpoint(best))) wanted.insert(best);
   }
   for (const std::int64_t step : wanted) {
     try {
@@ -209,7 +209,7 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference, Co
 
   const std::string config_toml = to_toml(config);
   const auto text_of = [](const std::filesystem::path& path) {
-    return std::filesystem::exists(path) ? read_file(path) : std::string();
+    return is_there(path) ? read_file(path) : std::string();
   };
   const RunTokenizers tokenizers{.source = read_file(from.tokenizer()),
                                  .target = text_of(from.target_tokenizer()),
@@ -217,9 +217,9 @@ void fork_run(const TrainArguments& arguments, const RunReference& reference, Co
                                  .chat = text_of(from.tokenizer_config())};
   const auto copy_history = [&](const RunFolder& run) {
     if (ranks.is_root()) {
-      if (std::filesystem::exists(from.metrics())) write_file_atomically(run.metrics(), read_file(from.metrics()));
+      if (is_there(from.metrics())) write_file_atomically(run.metrics(), read_file(from.metrics()));
       if (is_there(from.base())) save_base(run, continued.training.prepared.objective->model());
-      if (std::filesystem::exists(from.machine())) write_file_atomically(run.machine(), read_file(from.machine()));
+      if (is_there(from.machine())) write_file_atomically(run.machine(), read_file(from.machine()));
       cut_metrics(run, config, state);
       copy_earlier_checkpoints(from, run, state, config.checkpoint.average);
     }

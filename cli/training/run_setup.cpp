@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "autograd/kernels/gemm/blas_buffers.h"
+#include "core/files.h"
 #include "core/parallel.h"
 #include "train/config/matmul_config.h"
 #include "train/distributed/launch.h"
@@ -44,7 +45,7 @@ RunFolder make_run(const std::string& path, std::string_view config_toml, const 
     prepare(run);
   }
   ranks.barrier();
-  check(std::filesystem::exists(run.config()), path,
+  check(is_there(run.config()), path,
         ": rank 0 has made the run there, and this rank does not see it: ", "the ranks must share the folder");
   return run;
 }

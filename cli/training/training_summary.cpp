@@ -10,12 +10,12 @@
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
 #include "cli/training/comparison.h"
+#include "core/steady_clock.h"
 #include "data/synthetic/corpora.h"
 #include "train/config/matmul_config.h"
 #include "train/run/chosen_checkpoint.h"
 #include "train/run/metrics.h"
 #include "train/run/verdict.h"
-#include "train/time/steady_clock.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -136,7 +136,7 @@ void print_summary(const ResolvedConfig& config, Objective& objective, const Tra
   print_best(config, objective, state);
   print_comparison(state, run);
   const std::vector<nlohmann::ordered_json> metrics = read_metrics(run.metrics());
-  if (config.metric().empty() && !task.several && objective.can_evaluate())
+  if (config.metric().empty() && !task.is_multi_task && objective.can_evaluate())
     print_verdict(config, objective, state, metrics);
   const UsableCheckpoint meant = find_checkpoint(run.root);
   print_weights(config, meant, config.metric(), metrics);

@@ -27,6 +27,13 @@ std::string format_duration(double seconds) {
   return print("%dd%02dh", h / 24, h % 24);
 }
 
+std::string format_count(std::int64_t count) {
+  std::string text = std::to_string(count);
+  const std::int64_t first = text.starts_with('-') ? 1 : 0;
+  for (std::int64_t at = std::ssize(text) - 3; at > first; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
 std::string format_rate(double value) {
   if (value < 999.5) return print("%.0f", value);
   const char* unit = "k";

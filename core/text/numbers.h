@@ -9,6 +9,9 @@ namespace tapeformer {
 // Formats a duration: "42s", "3m12s", "2h05m", "3d04h", to the nearest unit; "?" for a number that is not a duration.
 std::string format_duration(double seconds);
 
+// Formats a count in groups of three digits: "3,152,384".
+std::string format_count(std::int64_t count);
+
 // Formats a number with three digits and a unit: "950", "41.2k", "1.20M".
 std::string format_rate(double value);
 

@@ -43,7 +43,6 @@ struct EncodedText {
   double unknown_share() const {
     return ids.empty() ? 0 : static_cast<double>(unknown) / static_cast<double>(ids.size());
   }
-  bool has_bits_per_byte() const { return unknown_share() <= kMaxUnknownShare; }
 };
 
 // Encodes files as training reads them: `inputs` are files, folders, globs or "-" (expand_inputs()), which are

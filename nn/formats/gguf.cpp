@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "nn/formats/gguf_layout.h"
 
@@ -89,8 +90,12 @@ class GgufFile::Header {
     std::vector<std::int64_t> numbers(count);
     for (std::int64_t& number : numbers) {
       number = std::visit(
-          [](const auto& one) -> std::int64_t {
-            if constexpr (std::is_integral_v<std::decay_t<decltype(one)>>) return static_cast<std::int64_t>(one);
+          [&](const auto& one) -> std::int64_t {
+            using T = std::decay_t<decltype(one)>;
+            if constexpr (std::is_same_v<T, std::uint64_t>) {
+              check(std::in_range<std::int64_t>(one), what, ": a list has ", one, ", which is too large");
+            }
+            if constexpr (std::is_integral_v<T>) return static_cast<std::int64_t>(one);
             return 0;
           },
           get_value(kind, what));
@@ -191,12 +196,18 @@ void GgufFile::read_places(Header& header, std::uint64_t count) {
   }
 }
 
-Tensor GgufFile::read(const std::string& name) const {
+DType GgufFile::dtype(const std::string& name) const { return type(name).name == "BF16" ? DType::bf16 : DType::f32; }
+
+void GgufFile::read_to(const Tensor& to, const std::string& name) const {
   const auto found = places_.find(name);
   check(found != places_.end(), origin(), ": there is no tensor ", name);
   const Place& place = found->second;
-  const Tensor tensor = Tensor::empty(sizes_.at(name), DType::f32);
-  const std::span<float> values = tensor.span<float>();
+  to.mark_changed();
+  if (to.dtype() == DType::bf16) {
+    return file_.read_at(
+        place.begin, {reinterpret_cast<char*>(to.span<kernels::Bf16>().data()), static_cast<std::size_t>(place.bytes)});
+  }
+  const std::span<float> values = to.span<float>();
   const std::int64_t blocks = place.bytes / place.type->bytes,
                      some = std::max<std::int64_t>(1, (1 << 20) / place.type->bytes);
   std::string part;
@@ -206,7 +217,6 @@ Tensor GgufFile::read(const std::string& name) const {
     file_.read_at(place.begin + first * place.type->bytes, part);
     dequantize(*place.type, part, values.subspan(first * place.type->values, count * place.type->values));
   }
-  return tensor;
 }
 
 template <class T>

@@ -88,13 +88,16 @@ void HuggingFaceWeights::add_file(const fs::path& path, const HuggingFaceNames& 
   }
 }
 
-Tensor HuggingFaceWeights::read(const std::string& name) const {
+DType HuggingFaceWeights::dtype(const std::string& name) const {
   const Place& place = places_.at(name);
-  const SafetensorsFile& file = files_[place.file];
-  if (file.entries().at(place.name).dtype() == DType::f64) return file.read(place.name).to(DType::f32);
-  const Tensor tensor = Tensor::empty(sizes_.at(name), DType::f32);
-  file.read(place.name, tensor);
-  return tensor;
+  return files_[place.file].entries().at(place.name).dtype() == DType::bf16 ? DType::bf16 : DType::f32;
+}
+
+void HuggingFaceWeights::read_to(const Tensor& place, const std::string& name) const {
+  const Place& from = places_.at(name);
+  const SafetensorsFile& file = files_[from.file];
+  if (file.entries().at(from.name).dtype() == DType::f64) return place.copy_from(file.read(from.name).to(DType::f32));
+  file.read(from.name, place);
 }
 
 }  // namespace tapeformer

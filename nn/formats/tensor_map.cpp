@@ -65,6 +65,12 @@ void check_source(const NamedTensors& parameters, const TensorMap& map, const Te
 
 }  // namespace
 
+Tensor TensorSource::read(const std::string& name) const {
+  const Tensor tensor = Tensor::empty(tensors().at(name), DType::f32);
+  read_to(tensor, name);
+  return tensor;
+}
+
 TensorMap for_each_layer(const TensorMap& map, std::int64_t layers) {
   TensorMap whole{.rows = {}, .spare = map.spare};
   for (const TensorMapping& row : map.rows) {
@@ -79,16 +85,31 @@ TensorMap for_each_layer(const TensorMap& map, std::int64_t layers) {
   return whole;
 }
 
+bool has_all_bf16(const NamedTensors& parameters, const TensorMap& map, const TensorSource& source) {
+  return std::ranges::all_of(map.rows, [&](const TensorMapping& mapping) {
+    const Tensor* const parameter = find_parameter(parameters, mapping.parameter);
+    return !parameter || parameter->dtype() != DType::bf16 ||
+           std::ranges::all_of(mapping.parts, [&](const TensorPart& part) {
+             return !source.tensors().contains(part.name) || source.dtype(part.name) == DType::bf16;
+           });
+  });
+}
+
 void load_mapped(const NamedTensors& parameters, const TensorMap& map, const TensorSource& source) {
   check_source(parameters, map, source);
   for (const TensorMapping& mapping : map.rows) {
     const Tensor& parameter = *find_parameter(parameters, mapping.parameter);
     std::int64_t begin = 0;
     for (const TensorPart& part : mapping.parts) {
-      const Tensor read = source.read(part.name);
-      rows_of(parameter, part, begin)
-          .copy_from(reordered(mapping.transposed ? read.transpose(0, 1) : read, part.interleaved_heads, false));
+      const Tensor place = rows_of(parameter, part, begin);
       begin += part.rows;
+      if (!mapping.transposed && part.interleaved_heads == 0) {
+        source.read_to(place, part.name);
+        continue;
+      }
+      const Tensor read = Tensor::empty(source.tensors().at(part.name), place.dtype());
+      source.read_to(read, part.name);
+      place.copy_from(reordered(mapping.transposed ? read.transpose(0, 1) : read, part.interleaved_heads, false));
     }
   }
 }

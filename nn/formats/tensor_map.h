@@ -20,8 +20,13 @@ class TensorSource {
   virtual std::string origin() const = 0;
   // The names and sizes of all tensors; the sizes are those of rows and columns as in PyTorch.
   virtual const std::map<std::string, Dims>& tensors() const = 0;
-  // Returns the values in f32, whatever the format of the file. Throws Error that names the file.
-  virtual Tensor read(const std::string& name) const = 0;
+  // bf16 for a tensor whose values are bf16 in the file; f32 for all others.
+  virtual DType dtype(const std::string& name) const = 0;
+  // Copies the values to `place`, which is contiguous and has the tensor's sizes: in f32, whatever the format of the
+  // file, or in dtype(name). Throws Error that names the file.
+  virtual void read_to(const Tensor& place, const std::string& name) const = 0;
+  // Returns the values in f32.
+  Tensor read(const std::string& name) const;
 };
 
 // A tensor of a file, which has all rows of a parameter or some of them.
@@ -59,9 +64,14 @@ struct TransformerShape {
 // Returns the map with a row for each layer in place of each row with "#", which stands for the number of a layer.
 TensorMap for_each_layer(const TensorMap& map, std::int64_t layers);
 
+// Whether the files have the tensors of each parameter that is bf16 in bf16 too. Those that are missing count as if
+// they had.
+bool has_all_bf16(const NamedTensors& parameters, const TensorMap& map, const TensorSource& source);
+
 // Reads the parameters of a model (Module::named_tensors()). Throws Error, before it changes a value, unless the source
 // has each tensor of the map, with the sizes that the parameters need, and no others than these and the spare ones.
-// Parameters without a row keep their values.
+// Parameters without a row keep their values. Values that the model has in the order of the file go there at once,
+// others by way of one tensor.
 void load_mapped(const NamedTensors& parameters, const TensorMap& map, const TensorSource& source);
 
 // Returns the tensors of the file, in the order of the map. They share memory with the parameters where they can.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "core/text/nearest_name.h"
@@ -13,16 +14,17 @@ thread_local int shapes_only = 0;
 thread_local WeightFormat weight_format = WeightFormat::f32;
 
 // Throws Error unless the state has exactly these tensors, with their sizes and dtypes. `Value` is a Tensor or a
-// SafetensorsFile::Entry.
+// SafetensorsFile::Entry, whose values are converted while they are read.
 template <class Value>
 void check_tensors(const NamedTensors& tensors, const std::map<std::string, Value>& state) {
   for (const auto& [name, expected] : tensors) {
     const auto found = state.find(name);
     check(found != state.end(), "load_state_dict: the parameter ", name, " is missing");
     const Value& got = found->second;
-    const bool rounds = (expected.dtype() == DType::bf16 && got.dtype() == DType::f32) ||
-                        (expected.dtype() == DType::q8_0 && (got.dtype() == DType::f32 || got.dtype() == DType::bf16));
-    check(expected.sizes() == got.sizes() && (expected.dtype() == got.dtype() || rounds), "load_state_dict: ", name,
+    const auto is_wide = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
+    const bool converts = std::is_same_v<Value, SafetensorsFile::Entry> && is_wide(got.dtype()) &&
+                          (is_wide(expected.dtype()) || expected.dtype() == DType::q8_0);
+    check(expected.sizes() == got.sizes() && (expected.dtype() == got.dtype() || converts), "load_state_dict: ", name,
           ": the model has ", expected.sizes(), " ", expected.dtype(), ", got ", got.sizes(), " ", got.dtype());
   }
   for (const auto& entry : state) {
@@ -42,10 +44,12 @@ WeightFormatScope::~WeightFormatScope() { weight_format = previous_; }
 
 Variable Module::register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init,
                                  const ParameterRole& role) {
-  if (weight_format == WeightFormat::f32 || dtype != DType::f32 || ShapesOnly::active())
-    return register_parameter(std::move(name), sizes, dtype, init, role);
   const bool has_blocks = weight_format == WeightFormat::q8_0 && sizes.back() % kernels::kQ8Block == 0;
-  const Tensor value = Tensor::empty(sizes, has_blocks ? DType::q8_0 : DType::bf16);
+  if (weight_format == WeightFormat::f32 || dtype != DType::f32 || (ShapesOnly::active() && has_blocks))
+    return register_parameter(std::move(name), sizes, dtype, init, role);
+  const DType held = has_blocks ? DType::q8_0 : DType::bf16;
+  if (ShapesOnly::active()) return register_parameter(std::move(name), sizes, held, init, role);
+  const Tensor value = Tensor::empty(sizes, held);
   entries_.push_back({std::move(name), Variable::parameter(value), init, role, nullptr});
   return entries_.back().parameter;
 }

@@ -1,6 +1,7 @@
 // What training does in a step: the learning rate, and backward.
 #include "autograd/ops/ops.h"
 #include "autograd/tape/tape.h"
+#include "core/text/numbers.h"
 #include "nn/optim/schedule.h"
 #include "report/explain/topics.h"
 
@@ -35,8 +36,8 @@ WorkedExample explain_schedule(const TopicOptions& options) {
   WorkedExample out{"schedule", "The learning rate of each step"};
   const std::int64_t dim = options.integer("dim", 512, 1), warmup = options.integer("warmup", 4000, 1);
   const std::int64_t last = 5 * warmup;
-  out.formula("lr = d^−0.5 · min(step^−0.5, step · warmup^−1.5), d = " + count_text(dim) +
-              ", warmup = " + count_text(warmup));
+  out.formula("lr = d^−0.5 · min(step^−0.5, step · warmup^−1.5), d = " + format_count(dim) +
+              ", warmup = " + format_count(warmup));
   // Both halves are the same formula: without warm-up it only falls, and with a warm-up that never ends it only grows.
   const ScheduleSpec both{.kind = ScheduleKind::inverse_sqrt, .factor = 1, .dim = dim, .warmup = warmup};
   ScheduleSpec falls = both, grows = both;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/text/numbers.h"
 #include "report/page.h"
 
 namespace tapeformer::explain {
@@ -111,16 +112,9 @@ std::string number_text(double value) {
   return text;
 }
 
-std::string count_text(std::int64_t count) {
-  std::string text = std::to_string(count);
-  const std::int64_t first = text.starts_with('-') ? 1 : 0;
-  for (std::int64_t at = std::ssize(text) - 3; at > first; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
-  return text;
-}
-
 std::string cell_text(const Cell& cell) {
   if (const auto* const number = std::get_if<double>(&cell)) return number_text(*number);
-  if (const auto* const count = std::get_if<std::int64_t>(&cell)) return count_text(*count);
+  if (const auto* const count = std::get_if<std::int64_t>(&cell)) return format_count(*count);
   return std::get<std::string>(cell);
 }
 

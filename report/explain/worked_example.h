@@ -84,8 +84,6 @@ struct WorkedExample {
 // Four significant digits: "0.8808", "5.391e-06"; whole numbers below a million without a point;
 // "–" for a number that is not finite.
 std::string number_text(double value);
-// A count in groups of three digits: "3,152,384".
-std::string count_text(std::int64_t count);
 // A cell as text.
 std::string cell_text(const Cell& cell);
 

@@ -61,7 +61,9 @@ std::vector<AnalogyScore> score_analogies(const NeighbourFinder& finder, const T
     AnalogyScore& score = sections.back();
     const std::optional<std::int32_t> expected = expected_token(tokenizer, analogy);
     ++(expected ? score.questions : score.unknown);
-    score.right += expected && answer(finder, analogy, 1)[0].id == *expected;
+    if (!expected) return;
+    const std::vector<Neighbour> nearest = answer(finder, analogy, 1);
+    score.right += !nearest.empty() && nearest.front().id == *expected;
   });
   check(total(sections).questions > 0, file, ": expected analogies of words that the model knows, got none");
   return sections;

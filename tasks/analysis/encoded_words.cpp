@@ -23,7 +23,11 @@ EncodedWords encode_words(std::span<const std::string_view> words, const Tokeniz
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
     text.assign(i == 0 ? "" : " ").append(words[i]);
-    const std::vector<std::int32_t> ids = i == 0 ? tokenizer.encode(text) : tokenizer.encode_continuation(text);
+    std::vector<std::int32_t> ids = i == 0 ? tokenizer.encode(text) : tokenizer.encode_continuation(text);
+    if (ids.empty() && !words[i].empty()) {
+      check(tokenizer.unknown_id().has_value(), "the word \"", words[i], "\" has no tokens");
+      ids = {*tokenizer.unknown_id()};
+    }
     const bool has_space = i > 0 && begins_with_space(ids, words[i], tokenizer);
     encoded.firsts.push_back(std::ssize(encoded.ids) + (has_space ? 1 : 0));
     encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
@@ -35,6 +39,10 @@ EncodedWords encode_words(std::span<const std::string_view> words, const Tokeniz
 
 std::optional<MaskedSymbols> row_symbols(const Model& model, const Tokenizer& tokenizer) {
   return model.has_special_tokens() ? std::optional(masked_symbols(tokenizer)) : std::nullopt;
+}
+
+Variable id_row(Tape& tape, std::span<const std::int32_t> ids) {
+  return Variable::constant(tape, Tensor::from(ids, {1, std::ssize(ids)}));
 }
 
 Batch padded_rows(Tape& tape, std::span<const std::span<const std::int32_t>> rows) {

@@ -21,14 +21,19 @@ struct EncodedWords {
 };
 
 // Encodes the words one by one, each but the first with the space before it; this gives the tokens of the whole
-// sentence, since no tokenizer has a token that extends beyond the end of a word. Adds [CLS] and [SEP] of `symbols` at
-// the ends, if they are given.
+// sentence, since no tokenizer has a token that extends beyond the end of a word. A word of which the tokenizer's
+// normalizer leaves nothing, such as a lone control character, is the unknown token, so that every word has a token.
+// Adds [CLS] and [SEP] of `symbols` at the ends, if they are given. Throws Error for such a word if there is no unknown
+// token.
 EncodedWords encode_words(std::span<const std::string_view> words, const Tokenizer& tokenizer,
                           const std::optional<MaskedSymbols>& symbols);
 
 // The special tokens [CLS], [SEP], … for a model whose rows have them; nullopt for other models. Throws UsageError as
 // masked_symbols() does.
 std::optional<MaskedSymbols> row_symbols(const Model& model, const Tokenizer& tokenizer);
+
+// Puts a row of ids, i32 (1, T), on a tape.
+Variable id_row(Tape& tape, std::span<const std::int32_t> ids);
 
 // Makes a batch of rows of ids; shorter rows are padded at the end to the longest.
 Batch padded_rows(Tape& tape, std::span<const std::span<const std::int32_t>> rows);

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "generate/alignment/teacher_forcing.h"
 #include "nn/attention/attention.h"
+#include "tasks/analysis/encoded_words.h"
 
 namespace tapeformer {
 namespace {
@@ -69,10 +70,6 @@ std::int64_t read_weights(std::int64_t first, const Forward& forward, const Read
 std::span<const double> of_head(const Tensor& weights, std::int64_t head) {
   const auto size = static_cast<std::size_t>(weights.size(1) * weights.size(2));
   return weights.span<double>().subspan(head * size, size);
-}
-
-Variable id_row(Tape& tape, std::span<const std::int32_t> ids) {
-  return Variable::constant(tape, Tensor::from(ids, {1, std::ssize(ids)}));
 }
 
 // Reads the rows of a text, and says what each head of self-attention looks at.

@@ -20,8 +20,8 @@ namespace tapeformer {
 // i has the weight w_ij for the token j of its row.
 struct HeadScores {
   std::optional<double> previous = {};  // w_i,i−1
-  std::optional<double> same_token =
-      {};  // Σ w_ij over the places j < i of the same token, for the queries that have such j
+  // Σ w_ij over the places j < i of the same token, for the queries that have such j.
+  std::optional<double> same_token = {};
   std::optional<double> induction = {};  // Σ w_i,j+1 over these j, without w_ii: the places after the same token
   std::optional<double> first = {};      // w_i0, for i > 0
   std::optional<double> distance = {};   // Σ_j w_ij |i − j|, in tokens

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "generate/alignment/teacher_forcing.h"
 #include "nn/blocks/block.h"
+#include "tasks/analysis/encoded_words.h"
 #include "tasks/text/text_evaluation.h"
 
 namespace tapeformer {
@@ -49,21 +50,17 @@ std::vector<Tensor> features_of(const Forward& forward) {
   return std::move(collector.layers);
 }
 
-Variable lens_row(Tape& tape, std::span<const std::int32_t> ids) {
-  return Variable::constant(tape, Tensor::from(ids, {1, std::ssize(ids)}));
-}
-
 }  // namespace
 
 LogitLens logit_lens(const CausalModel& model, std::span<const std::int32_t> ids, std::int64_t top) {
-  const auto layers = features_of([&](Tape& tape, auto&) { model.forward(lens_row(tape, ids)); });
+  const auto layers = features_of([&](Tape& tape, auto&) { model.forward(id_row(tape, ids)); });
   std::vector<std::int32_t> targets(ids.begin() + 1, ids.end());
   targets.push_back(kIgnoredTarget);
   return read_layers(layers, targets, top, [&](const Variable& x) { return model.logits(x); });
 }
 
 LogitLens logit_lens(const MaskedLanguageModel& model, std::span<const std::int32_t> ids, std::int64_t top) {
-  const auto layers = features_of([&](Tape& tape, auto&) { model.features({lens_row(tape, ids)}); });
+  const auto layers = features_of([&](Tape& tape, auto&) { model.features({id_row(tape, ids)}); });
   return read_layers(layers, ids, top, [&](const Variable& x) { return model.logits(x); });
 }
 

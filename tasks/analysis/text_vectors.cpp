@@ -9,6 +9,7 @@
 #include "autograd/tape/tape.h"
 #include "core/text/utf8.h"
 #include "nn/layers/positions.h"
+#include "tasks/analysis/encoded_words.h"
 
 namespace tapeformer {
 
@@ -122,8 +123,7 @@ TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, co
   if (options.word.empty() && options.pooling != Pooling::mean) part = {0, length};
 
   Tape tape(no_grad);
-  const Tensor row = Tensor::from(std::span<const std::int32_t>(ids), {1, length});
-  const std::vector<Variable> layers = model.model->hidden_states({.input_ids = Variable::constant(tape, row)});
+  const std::vector<Variable> layers = model.model->hidden_states({.input_ids = id_row(tape, ids)});
   const Tensor found = layer_of(layers, options.layer.value_or(std::ssize(layers) - 1));
   const Tensor vectors = found.reshape({length, found.size(2)});
 

@@ -36,8 +36,8 @@ struct TextVectors {
 // Reads a text as a row of its own. The special tokens around the text ([CLS], [SEP], the end of a source) have vectors
 // too, but the mean leaves them out. `options.word` must be a whole word in the text: no letter or digit may precede or
 // follow it. The first word of the text, and `options.word`, are encoded with a space before them if the tokenizer
-// knows them only in that form. Throws Error for a text that does not contain the word, or
-// without tokens, or longer than the model's context; and UsageError for a layer that the model does not have.
+// knows them only in that form. Throws Error for a text that does not contain the word, or without tokens, or longer
+// than the model's context; and UsageError for a layer that the model does not have.
 TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, const TextVectorOptions& options = {});
 
 // Encodes a text, without special tokens. A word tokenizer may know the first word only with a space before it: then

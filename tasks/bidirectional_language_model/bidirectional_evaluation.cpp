@@ -28,7 +28,7 @@ Evaluation evaluate(const BidirectionalLanguageModel& model, TokenView tokens, c
   const std::int64_t context = window_context(model.context(), options.context);
   if (options.stride != 0 && options.stride != context) {
     fail_usage("stride: expected 0 or ", context,
-               " (the context), since the windows of a text encoder do not overlap, ", "got ", options.stride);
+               " (the context), since the windows of a text encoder do not overlap, got ", options.stride);
   }
   Evaluation total;
   for (const std::string_view name : BidirectionalLanguageModel::kPredictions) {

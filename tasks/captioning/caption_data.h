@@ -33,7 +33,7 @@ struct EncodedCaptions {
   std::vector<std::int64_t> captions;  // for each pair, the index of its caption in images.captions()
   SkippedPairs skipped;                // captions that are left out
 };
-// Encodes the captions that can be used, of at most max_target_length() tokens. Throws Error, naming the images, if
+// Encodes the captions that can be used, of at most max_caption_length() tokens. Throws Error, naming the images, if
 // none is left.
 EncodedCaptions encode_captions(CaptionedImages images, const CaptionTokenizer& tokenizer,
                                 const ResolvedConfig& config);

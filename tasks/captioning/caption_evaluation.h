@@ -50,7 +50,7 @@ CaptionAttention caption_attention(const EncoderDecoder& model, const Tensor& im
 struct LookedAt {
   std::int64_t words = 0, right = 0;
 };
-// Counts the words of one caption. `size`: of the image in pixels.
+// Counts the words of one caption of an image of `size` × `size` pixels.
 LookedAt looked_at(const CaptionAttention& attention, const std::vector<std::optional<Place>>& places,
                    std::int64_t size);
 

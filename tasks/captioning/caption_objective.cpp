@@ -19,10 +19,10 @@ bool has_penalty(const ResolvedConfig& config) {
 }  // namespace
 
 CaptionObjective::CaptionObjective(const ResolvedConfig& config, CaptionData data)
-    : Objective(config),
+    : PairObjective(config),
       data_(std::move(data)),
-      model_(make_image_decoder(config, model_vocabulary(config, *data_.tokenizer.tokenizer))),
-      batcher_(data_.train.pairs, data_.tokenizer.pair_symbols(), training_batch_options(config)) {
+      model_(make_image_decoder(config, model_vocabulary(config, *data_.tokenizer.tokenizer))) {
+  train_on(data_.train.pairs, data_.tokenizer.pair_symbols());
   if (has_penalty(config)) nll_ = NllLoss(true);
 }
 
@@ -33,11 +33,9 @@ DataFacts CaptionObjective::facts() const {
       .data_hash = train.images.hash(),
       .valid_hash = data_.valid ? data_.valid->images.hash() : 0,
       .tokens = train.pairs.target_tokens() + train.pairs.size(),
-      .description = {
-          str_cat(model_->parameter_count(), " parameters, vocabulary of ", data_.tokenizer.tokenizer->vocab_size()),
-          str_cat(train.images.image_count(), " training images with ", train.pairs.size(), " captions of ",
-                  train.pairs.target_tokens(), " tokens; ",
-                  chunk_count(batcher_.batches_per_epoch(), config_.train.accumulate), " steps an epoch")}};
+      .description = {str_cat(parameters_text(), ", vocabulary of ", data_.tokenizer.tokenizer->vocab_size()),
+                      str_cat(train.images.image_count(), " training images with ", train.pairs.size(), " captions of ",
+                              train.pairs.target_tokens(), " tokens; ", steps_per_epoch(), " steps an epoch")}};
   const auto warn_of_skipped = [&](const EncodedCaptions& captions, const char* what) {
     const std::int64_t most = max_caption_length(config_), skipped = captions.skipped.total();
     if (skipped == 0) return;
@@ -58,23 +56,11 @@ ValidationFacts CaptionObjective::validation() const {
           .unknown_share = unknown / static_cast<double>(pairs.target_tokens())};
 }
 
-StepSize CaptionObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
-  std::int64_t sum = 0;
-  for (std::int64_t micro = micro_steps.begin; micro < micro_steps.end; ++micro)
-    sum += batcher_.scored(index(step, micro));
-  return {.targets = sum, .tokens = sum};
-}
-
 Variable CaptionObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
-  batcher_.draw(index(step, micro_step), batch_);
-  if (batch_.rows == 0) return {};
-  const CaptionTensors tensors(tape, batch_, data_.train.images);
-  return model_->loss(tensors.source, tensors.inputs, tensors.targets,
-                      {.smoothing = config_.train.label_smoothing,
-                       .z_loss = config_.train.z_loss,
-                       .normalizer = mean.targets,
-                       .deferred = true,
-                       .nll = nll_.accumulator()});
+  const PairBatch& batch = draw(step, micro_step);
+  if (batch.rows == 0) return {};
+  const CaptionTensors tensors(tape, batch, data_.train.images);
+  return model_->loss(tensors.source, tensors.inputs, tensors.targets, loss_options(mean.targets));
 }
 
 Evaluation CaptionObjective::evaluate(const ProgressCallback& progress) {

@@ -3,11 +3,11 @@
 
 #include "nn/interfaces/encoder_decoder.h"
 #include "tasks/captioning/caption_data.h"
-#include "train/loop/objective.h"
+#include "tasks/translation/pair_objective.h"
 
 namespace tapeformer {
 
-class CaptionObjective : public Objective {
+class CaptionObjective : public PairObjective {
  public:
   // Makes the model that the configuration describes.
   CaptionObjective(const ResolvedConfig& config, CaptionData data);
@@ -15,7 +15,6 @@ class CaptionObjective : public Objective {
   const EncoderDecoder& model() const override { return *model_; }
   const CaptionData& data() const { return data_; }
   DataFacts facts() const override;
-  StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   ValidationFacts validation() const override;
   Evaluation evaluate(const ProgressCallback& progress) override;
@@ -27,14 +26,9 @@ class CaptionObjective : public Objective {
  private:
   // Greedy captions for `count` validation captions, beginning with number `first`.
   std::vector<std::string> written(std::int64_t first, std::int64_t count) const;
-  std::int64_t index(std::int64_t step, std::int64_t micro_step) const {
-    return (step - 1) * config_.train.accumulate + micro_step;
-  }
 
   const CaptionData data_;
   const std::unique_ptr<EncoderDecoder> model_;
-  PairBatcher batcher_;
-  PairBatch batch_;
 };
 
 }  // namespace tapeformer

@@ -67,7 +67,7 @@ std::unique_ptr<ObjectiveData> dummy_captions(const ResolvedConfig& config, cons
       CaptionData{caption_tokenizer(words, file), std::move(train), std::nullopt});
 }
 
-// What the captions that a model writes are worth.
+// How the captions that a model writes compare with the given ones.
 struct CaptionScores {
   std::int64_t exact = 0;
   double bleu = 0;

@@ -11,7 +11,10 @@ namespace tapeformer {
 using Json = nlohmann::ordered_json;
 
 LoadOptions load_options(const EvalRequest& request) {
-  return {.matmul = request.matmul, .weights = request.weights, .without_heads = request.without_heads};
+  return {.matmul = request.matmul,
+          .weights = request.weights,
+          .default_weights = DefaultWeights::as_stored,
+          .without_heads = request.without_heads};
 }
 
 nlohmann::ordered_json with_run_keys(nlohmann::ordered_json json, const TrainedModel& run) {
@@ -74,14 +77,16 @@ void require_no_pseudo_option(const EvalRequest& request) {
   }
 }
 
-void require_no_windows(const EvalRequest& request, std::string_view why) {
-  if (request.stride || request.context) fail_usage("eval: --context and --stride: expected none", why);
-}
-
 void require_no_parts(const EvalRequest& request) {
   if (request.by_position || request.by_frequency) {
     fail_usage("eval: ", request.by_position ? "--by-position" : "--by-frequency",
                ": expected none, since only a language model predicts each token from those before it in its window");
+  }
+}
+
+void require_no_windows(const EvalRequest& request, std::string_view reason) {
+  if (request.stride || request.context) {
+    fail_usage("eval: --context and --stride: expected none, since ", reason);
   }
 }
 

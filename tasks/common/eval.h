@@ -19,7 +19,8 @@ struct EvalRequest {
   std::string text = {}, source = {}, target = {}, labels = {}, images = {}, conversations = {}, pairs = {};
   std::optional<MatmulSetting> matmul = std::nullopt;
   std::optional<WeightFormat> weights = std::nullopt;
-  std::int64_t stride = 0, context = 0, batch = 16;  // 0: the task's default
+  std::int64_t stride = 0, context = 0;  // 0: the task's default
+  std::int64_t batch = 16;
   bool no_pseudo = false;
   std::vector<std::string> without_heads = {};     // the names of heads that are removed (HeadPlace)
   bool by_position = false, by_frequency = false;  // also report the loss by these properties of tokens
@@ -34,7 +35,7 @@ struct EvalReport {
   std::string table;  // the same result for people
 };
 
-// How a request wants its run to be loaded.
+// How a request wants its model to be loaded.
 LoadOptions load_options(const EvalRequest& request);
 
 // Calls load_run() for a request.
@@ -60,14 +61,17 @@ struct TextFacts {
   double unknown_share = 0;  // the share of its tokens that are the unknown token
   bool has_bits_per_byte() const { return unknown_share <= kMaxUnknownShare; }
 };
+// The loss, the perplexity and the bits per byte of a text, and the losses of Evaluation::parts: as the first rows of a
+// report's table, and as the first keys of its JSON object.
 std::string loss_table(const Evaluation& result, const TextFacts& facts);
 nlohmann::ordered_json loss_json(const Evaluation& result, const TextFacts& facts);
 
-// Throws UsageError for the option --no-pseudo, which only masked language models have.
+// A task calls these for the options of `eval` that it does not have, so that none is ignored. They throw UsageError.
+// --no-pseudo, which only masked language models have.
 void require_no_pseudo_option(const EvalRequest& request);
-// Throws UsageError for --stride and --context, for input that is not read by windows; `why` follows "expected none".
-void require_no_windows(const EvalRequest& request, std::string_view why);
-// Throws UsageError for --by-position and --by-frequency, which only language models have.
+// --by-position and --by-frequency, which only language models have.
 void require_no_parts(const EvalRequest& request);
+// --context and --stride. `reason` ends the message "expected none, since …".
+void require_no_windows(const EvalRequest& request, std::string_view reason);
 
 }  // namespace tapeformer

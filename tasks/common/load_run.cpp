@@ -1,5 +1,7 @@
 #include "tasks/common/load_run.h"
 
+#include <algorithm>
+
 #include "core/memory.h"
 #include "core/text/joined.h"
 #include "nn/attention/head_places.h"
@@ -13,26 +15,11 @@ ResolvedConfig config_of(const ModelSource& source) {
   return resolve(load_run_config(find_run(source.path).run.config()));
 }
 
-}  // namespace
-
-namespace {
-
+// Throws Error for a model that is fine-tuned to another task, unless `fits`.
 void require_untuned(bool fits, const ModelSource& source, const ResolvedConfig& config, std::string_view expected) {
   check(fits, find_run(source.path).run.root.string(), ": the model is fine-tuned to ", config.task.kind, ", expected ",
         expected, "; ", config.task_row().commands);
 }
-
-}  // namespace
-
-std::string_view other_tensors(const ResolvedConfig& config) {
-  return config.task_row().several ? kClassifierTensors : std::string_view();
-}
-
-void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected) {
-  require_untuned(!config.task_row().has_labels, source, config, expected);
-}
-
-namespace {
 
 // Throws Error unless the run's model fits. `expected` says in words which models do.
 void require_model(const ModelSource& source, bool fits, std::string_view expected) {
@@ -42,7 +29,40 @@ void require_model(const ModelSource& source, bool fits, std::string_view expect
         "; ", config.task_row().commands);
 }
 
+// The precision of products where none is asked for.
+MatmulSetting matmul_for(std::optional<WeightFormat> weights, MatmulSetting of_run) {
+  if (weights == WeightFormat::bf16) return MatmulSetting::medium;
+  return weights == WeightFormat::q8_0 ? MatmulSetting::automatic : of_run;
+}
+
+// The format where none is asked for and products are in medium.
+WeightFormat default_weights(const UsableCheckpoint& found, const LoadOptions& options) {
+  const auto is_bf16 = [](const auto& entry) { return entry.second.dtype() == DType::bf16; };
+  switch (options.default_weights) {
+    case DefaultWeights::f32:
+      return WeightFormat::f32;
+    case DefaultWeights::as_stored: {
+      const SafetensorsFile file(checkpoint_weights(found.folder));
+      const bool halves = options.without_heads.empty() && std::ranges::any_of(file.entries(), is_bf16);
+      return halves ? WeightFormat::bf16 : WeightFormat::f32;
+    }
+    case DefaultWeights::bf16:
+      return WeightFormat::bf16;
+  }
+  return WeightFormat::f32;
+}
+
+// How the names of those tensors of a checkpoint begin that a model without classifiers does not read: the classifiers
+// of several tasks. Empty if there are none.
+std::string_view unread_tensors(const ResolvedConfig& config) {
+  return config.task_row().is_multi_task ? kClassifierTensors : std::string_view();
+}
+
 }  // namespace
+
+void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected) {
+  require_untuned(!config.task_row().has_labels, source, config, expected);
+}
 
 void require_task(const ModelSource& source, std::string_view task) {
   require_model(source, config_of(source).family().task == task, find_task_row(task).model);
@@ -53,16 +73,6 @@ std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& 
   if (!is_imported && run.config.train.init_from.empty()) return {};
   return tokenizer.frame().before;
 }
-
-namespace {
-
-// The precision of products where none is asked for.
-MatmulSetting matmul_for(std::optional<WeightFormat> weights, MatmulSetting of_run) {
-  if (weights == WeightFormat::bf16) return MatmulSetting::medium;
-  return weights == WeightFormat::q8_0 ? MatmulSetting::automatic : of_run;
-}
-
-}  // namespace
 
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options) {
   TrainedModel trained{.run = found.run,
@@ -85,29 +95,30 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
   if (options.weights.value_or(WeightFormat::f32) != WeightFormat::f32 && !options.without_heads.empty()) {
     fail_usage("--weights ", word_of(*options.weights), ": heads can be removed from weights of f32 only");
   }
-  trained.weights =
-      options.weights.value_or(options.bf16_weights && is_medium ? WeightFormat::bf16 : WeightFormat::f32);
+  trained.weights = options.weights ? *options.weights
+                    : is_medium     ? default_weights(found, options)
+                                    : WeightFormat::f32;
   if (std::string warning = matmul_warning(trained.matmul); !warning.empty()) trained.warnings.push_back(warning);
   return trained;
 }
 
-void require_memory(const TrainedModel& trained, const Module& model) {
+void require_memory(const Module& model, WeightFormat weights, const std::string& origin) {
   constexpr DType kMatrices[] = {DType::f32, DType::bf16, DType::q8_0};  // in the order of WeightFormat
   std::int64_t bytes = 0;
   for (const NamedParameter& parameter : model.named_parameters()) {
     const bool is_matrix = parameter.role.kind != ParameterKind::vector;
-    bytes += bytes_of(is_matrix ? kMatrices[static_cast<int>(trained.weights)] : DType::f32,
-                      parameter.variable.value().numel());
+    bytes +=
+        bytes_of(is_matrix ? kMatrices[static_cast<int>(weights)] : DType::f32, parameter.variable.value().numel());
   }
   const auto gib = [](std::int64_t count) { return static_cast<double>(count) / (1 << 30); };
   const std::int64_t memory = machine_memory_bytes();
-  check(bytes < memory, trained.run.root.string(), ": the model needs ", gib(bytes), " GiB of memory with weights of ",
-        word_of(trained.weights), ", the machine has ", gib(memory));
+  check(bytes < memory, origin, ": the model needs ", gib(bytes), " GiB of memory with weights of ", word_of(weights),
+        ", the machine has ", gib(memory));
 }
 
 void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
                 const Module& model) {
-  load_weights(trained.run, found.folder, model, other_tensors(trained.config));
+  load_weights(trained.run, found.folder, model, unread_tensors(trained.config));
   std::vector<HeadPlace> places;
   for (const std::string& name : options.without_heads) places.push_back(find_head(model, name));
   remove_heads(model, places);

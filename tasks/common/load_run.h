@@ -30,15 +30,19 @@ struct TrainedModel {
   std::vector<std::string> warnings;
 };
 
+// The format of matrices where none is asked for. Both of the latter are f32 unless the precision is medium, whose
+// products round matrices to bf16 anyway; `as_stored` is bf16 where the checkpoint has them so, as that of a published
+// model in bf16, and then changes no result.
+enum class DefaultWeights { f32, as_stored, bf16 };
+
 struct LoadOptions {
   std::optional<MatmulSetting> matmul = std::nullopt;  // the precision of products; nullopt: the run's own
   // The format in which matrices and embeddings are held, to which they are rounded once when they are loaded; losses
   // then differ a little from those of training. bf16 needs the precision medium, which rounds matrices to bf16 in
   // every product anyway. Without `matmul` the precision is medium for bf16, and for q8_0 the fastest one.
   std::optional<WeightFormat> weights = std::nullopt;
-  // If `weights` is not given: bf16 under the precision medium, which halves the memory of generation; else f32.
-  bool bf16_weights = false;
-  std::vector<std::string> without_heads = {};  // the names of heads that are removed (remove_heads())
+  DefaultWeights default_weights = DefaultWeights::f32;  // if `weights` is not given
+  std::vector<std::string> without_heads = {};           // the names of heads that are removed (remove_heads())
 };
 
 // A model of plain text of the type M.
@@ -86,12 +90,9 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
 // head that the model does not have.
 void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
                 const Module& model);
-// Returns how the names of a checkpoint's tensors begin that are not of the family's model with its heads: those of the
-// classifiers of several tasks; empty if there are none.
-std::string_view other_tensors(const ResolvedConfig& config);
-// Throws Error if the machine's memory is too small for the weights of a model, which may be made under ShapesOnly, in
-// the format of `trained`.
-void require_memory(const TrainedModel& trained, const Module& model);
+// Throws Error, which begins with `origin`, if the machine's memory is too small for the weights of a model whose
+// matrices are held in this format. The model may be made under ShapesOnly.
+void require_memory(const Module& model, WeightFormat weights, const std::string& origin);
 // Throws Error for a model that was fine-tuned on labels. `expected` says in words which models are allowed.
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected);
 // Throws Error unless the run's model is for the task.
@@ -108,7 +109,7 @@ TrainedOnText<M> load_text_model(const ModelSource& source, const LoadOptions& o
     const ModelVocabulary vocabulary = model_vocabulary(trained.config, *tokenizer);
     {
       const ShapesOnly no_memory;
-      require_memory(trained, *make(trained.config, vocabulary));
+      require_memory(*make(trained.config, vocabulary), trained.weights, trained.run.root.string());
     }
     auto model = make(trained.config, vocabulary);
     load_model(trained, found, options, *model);

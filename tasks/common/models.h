@@ -20,9 +20,8 @@ TextOptions text_options(const ResolvedConfig& config);
 ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& tokenizer);
 ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& source, const Tokenizer& target);
 
-// These functions make the model that the configuration describes, with its adapters (train.lora.*) but for
-// make_model_for(), its parameters not initialized yet. They throw
-// UsageError when its family makes no model of this kind.
+// These functions make the model that the configuration describes, its parameters not initialized yet. All but
+// make_model_for() add its adapters (train.lora.*). They throw UsageError when its family makes no model of this kind.
 std::unique_ptr<CausalModel> make_causal_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<EncoderDecoder> make_encoder_decoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<EncoderDecoder> make_image_decoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);

@@ -54,7 +54,7 @@ std::vector<SharedTask> shared_tasks(const ResolvedConfig& config) {
 
 bool trains_own_head(const ResolvedConfig& config) {
   const TaskRow& row = config.task_row();
-  if (!row.several) return !row.has_labels && !row.tunes_vectors;
+  if (!row.is_multi_task) return !row.has_labels && !row.tunes_vectors;
   return std::ranges::any_of(shared_tasks(config), [](const SharedTask& task) { return !task.has_labels(); });
 }
 

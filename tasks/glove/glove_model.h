@@ -19,9 +19,8 @@ struct GloveWeighting {
 };
 
 // ln X_ij is predicted by w_i·w̃_j + b_i + b̃_j. w is the embedding of the family's model; context_embedding.weight (w̃,
-// (vocab, dim)), bias_embedding.weight and
-// context_bias_embedding.weight (vocab, 1) are added here. The vector of a token is w + w̃, so no
-// parameter alone is its embedding. features() are w, from which the loss is computed.
+// (vocab, dim)), bias_embedding.weight and context_bias_embedding.weight (vocab, 1) are added here. The vector of a
+// token is w + w̃, so no parameter alone is its embedding. features() are w, from which the loss is computed.
 class GloveModel : public ModelWithHeads {
  public:
   explicit GloveModel(std::unique_ptr<Model> model);

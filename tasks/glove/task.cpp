@@ -15,7 +15,7 @@ double glove_flops(const ResolvedConfig& config, const Module&, const ModelVocab
 
 EvalReport evaluate_glove(const EvalRequest& request) {
   require_no_pseudo_option(request);
-  require_no_windows(request, ", since GloVe is scored on all pairs in its window");
+  require_no_windows(request, "GloVe is scored on all pairs in its window");
   require_no_parts(request);
   const auto run = open_text_run(request, "glove", make_glove_model);
   const kernels::MatmulPrecisionScope precision(run.matmul);

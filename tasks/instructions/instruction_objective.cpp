@@ -36,7 +36,7 @@ DataFacts InstructionObjective::facts() const {
       .data_hash = data_.train_hash,
       .valid_hash = data_.valid_hash,
       .tokens = positions,
-      .description = {str_cat(model_->parameter_count(), " parameters, vocabulary of ", data_.tokenizer->vocab_size()),
+      .description = {str_cat(parameters_text(), ", vocabulary of ", data_.tokenizer->vocab_size()),
                       str_cat(data_.train.list.size(), " training conversations in ", batcher_.rows(), " rows with ",
                               positions, " tokens, of which ", scored, " are answers, which alone are scored")},
       .warnings = data_.warnings};
@@ -53,12 +53,7 @@ Variable InstructionObjective::micro_loss(Tape& tape, std::int64_t step, std::in
                                           const MeanOver& mean) {
   const std::int64_t batch = config_.train.batch;
   batcher_.draw(step, batch * config_.train.accumulate, micro_step * batch, batch, batch_);
-  return answers_loss(*model_, tape, batch_, packs_,
-                      {.smoothing = config_.train.label_smoothing,
-                       .z_loss = config_.train.z_loss,
-                       .normalizer = mean.targets,
-                       .deferred = true,
-                       .nll = nll_.accumulator()});
+  return answers_loss(*model_, tape, batch_, packs_, loss_options(mean.targets));
 }
 
 ValidationFacts InstructionObjective::validation() const {

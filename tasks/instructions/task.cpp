@@ -25,8 +25,8 @@ void check_instructions(const ResolvedConfig& config) {
   require(data.corpus.empty() || is_conversation_corpus(data.corpus),
           "data.corpus: expected conversations for task.kind = instructions, got ", data.corpus, ", which has none");
   require(!data.within_document,
-          "data.within_document: expected false for task.kind = instructions, whose "
-          "conversations are always read apart, got true");
+          "data.within_document: expected false for task.kind = instructions, whose conversations are always read "
+          "apart, got true");
   require(data.document == DocumentEnd::none, "data.document: expected none for task.kind = instructions, got ",
           word_of(data.document));
   require(config.train.batch_tokens == 0, "train.batch_tokens: expected 0 for task.kind = instructions, got ",
@@ -39,8 +39,7 @@ void check_instructions(const ResolvedConfig& config) {
       task.freeze || task.mix || task.layer_decay != 1 || task.class_weights != ClassWeights::none;
   require(!has_classifier_keys,
           "task: expected the defaults of freeze, mix, layer_decay and class_weights for task.kind = instructions, "
-          "which has "
-          "no classifier");
+          "which has no classifier");
 }
 
 struct InstructionObjectiveData : ObjectiveDataOf<InstructionData> {
@@ -91,7 +90,7 @@ std::int64_t right_answers(std::span<const ChatTokens> conversations, std::span<
 EvalReport evaluate_instructions(const EvalRequest& request) {
   require_no_pseudo_option(request);
   require_no_parts(request);
-  require_no_windows(request, " beside --conversations, which are read whole");
+  require_no_windows(request, "conversations are read whole");
   const auto run = open_run<TrainedLanguageModel>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const ConversationFile file = read_conversations(request.conversations);

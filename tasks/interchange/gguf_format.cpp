@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "core/json.h"
+#include "data/chat/chat_format.h"
 #include "nn/formats/gguf.h"
 #include "tasks/interchange/huggingface_layout.h"
 #include "tokenizer/gguf_vocabulary.h"
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 using Json = HuggingFaceLayout::Json;
 using Metadata = std::vector<std::pair<std::string, GgufValue>>;
 
-constexpr const char* kFrequencies = "rope_freqs.weight";
+constexpr const char *kFrequencies = "rope_freqs.weight", *kChatTemplate = "tokenizer.chat_template";
 
 // A key of the metadata behind the architecture's name, and the one of config.json that says the same.
 struct GgufKey {
@@ -51,7 +52,7 @@ std::span<const GgufKey> keys_of(const std::string& architecture) {
   return kLlamaKeys;
 }
 
-// The number of the fewest digits that is this one in single precision: 1e-05, where a double would be 9.9999997e-06.
+// Returns the shortest decimal that is the same number in single precision: 1e-05 for 9.9999997e-06.
 double short_number(double number) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, static_cast<float>(number)).ptr;
@@ -157,6 +158,20 @@ GgufVocabulary vocabulary_of(const GgufFile& file) {
   return out;
 }
 
+// Returns the file's chat template as a run keeps it (RunTokenizers::chat); empty if there is none.
+std::string chat_of(const GgufFile& file, const Tokenizer& tokenizer) {
+  if (!file.has(kChatTemplate)) return "";
+  const auto token = [&](const char* key) {
+    const std::int64_t id = file.has(key) ? file.integer(key) : -1;
+    const bool known = id >= 0 && id < tokenizer.vocab_size();
+    return known ? std::string(tokenizer.token_bytes(static_cast<std::int32_t>(id))) : std::string();
+  };
+  return ChatSettings{.chat_template = file.text(kChatTemplate),
+                      .bos_token = token("tokenizer.ggml.bos_token_id"),
+                      .eos_token = token("tokenizer.ggml.eos_token_id")}
+      .to_json();
+}
+
 PublishedModel read_gguf(const fs::path& path) {
   auto file = std::make_unique<GgufFile>(path);
   const std::string architecture = file->text("general.architecture");
@@ -174,6 +189,7 @@ PublishedModel read_gguf(const fs::path& path) {
   check(embedding != file->tensors().end() && embedding->second.rank() == 2, path.string(),
         ": expected a matrix token_embd.weight, got none");
   model.tokenizer = with_vocab(tokenizer_of(vocabulary_of(*file), path.string()), embedding->second[0], path.string());
+  model.chat = chat_of(*file, *model.tokenizer);
   model.map = [architecture](const TransformerShape& shape) {
     TensorMap map = map_of(architecture, shape);
     map.spare.emplace_back(kFrequencies);
@@ -276,6 +292,9 @@ std::vector<std::string> write_gguf_model(const TrainedTextModel& run, const fs:
     add_vocabulary(gguf_vocabulary(*run.tokenizer, warnings), metadata);
   } catch (const Error& error) {
     fail("export: ", error.what());
+  }
+  if (is_there(run.run.tokenizer_config())) {
+    metadata.emplace_back(kChatTemplate, ChatSettings::beside(run.run.tokenizer()).chat_template);
   }
   const TransformerShape shape = shape_of(run.config.model.options, vocab);
   const TensorMap map = map_of(architecture, shape);

@@ -5,7 +5,7 @@
 #include "core/json.h"
 #include "data/chat/chat_format.h"
 #include "data/text/text_source.h"
-#include "nn/models/shared/transformer_keys.h"
+#include "nn/models/shared/tied_embeddings.h"
 #include "tasks/interchange/huggingface_layout.h"
 #include "tokenizer/masked_symbols.h"
 #include "tokenizer/special_tokens.h"
@@ -137,8 +137,7 @@ std::vector<std::string> notes_on(const ResolvedConfig& config, const HuggingFac
   if (layout.model_type == "qwen2") {
     notes.push_back(
         "transformers 5 splits the texts of a qwen2 as Qwen2 does, whatever tokenizer.json says, unless its tokenizer "
-        "is "
-        "read by PreTrainedTokenizerFast");
+        "is read by PreTrainedTokenizerFast");
   }
   if (config.data.within_document) {
     notes.push_back(str_cat("the model was trained on documents that begin with ", kEndOfText,

@@ -172,6 +172,9 @@ PeftConfig read_config(const fs::path& path) {
                       .by_root = json.value("use_rslora", false),
                       .alphas = json.value("alpha_pattern", Json::object())};
     check(config.alpha > 0, "lora_alpha: expected a number above 0, got ", config.alpha);
+    for (const auto& [end, value] : config.alphas.items()) {
+      check(value.is_number(), "alpha_pattern: ", end, ": expected a number, got ", dump_json(value));
+    }
     return config;
   } catch (const std::exception& error) {
     fail(path.string(), ": ", error.what());
@@ -275,7 +278,10 @@ RunFolder import_adapters(const fs::path& folder, const ModelSource& base, const
     copy_adapter(module, adapters, peft.scale(module.path, rank) / scale, ours.at(module.layer));
   }
   const std::string toml = to_toml(resolved);
-  return create_run(out, toml, {.source = run.tokenizer->to_json(), .target = ""}, [&](const RunFolder& made) {
+  const fs::path chat = run.run.tokenizer_config();
+  const RunTokenizers tokenizers{
+      .source = run.tokenizer->to_json(), .target = "", .chat = is_there(chat) ? read_file(chat) : ""};
+  return create_run(out, toml, tokenizers, [&](const RunFolder& made) {
     save_base(made, *model);
     publish_weights(made, *model, toml);
   });

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "core/memory.h"
 #include "nn/attention/attention.h"
+#include "nn/models/shared/tied_embeddings.h"
 #include "nn/models/shared/transformer_keys.h"
 #include "tasks/common/models.h"
 #include "tokenizer/special_tokens.h"
@@ -22,13 +22,14 @@ ResolvedConfig imported_config(const PublishedModel& model, const std::filesyste
   return resolve(config);
 }
 
-void require_memory(const ResolvedConfig& config, const ModelVocabulary& vocabulary, const std::string& origin) {
+// Returns the format in which the run has the model's matrices: bf16 if the files have all of them so, else f32.
+WeightFormat format_of(const PublishedModel& published, const TensorMap& map, const ResolvedConfig& config,
+                       const ModelVocabulary& vocabulary) {
+  if (published.has_new_parameters) return WeightFormat::f32;
   const ShapesOnly no_memory;
-  const std::int64_t bytes =
-      make_model_with_heads(config, vocabulary)->parameter_count() * static_cast<std::int64_t>(sizeof(float));
-  const std::int64_t memory = machine_memory_bytes();
-  const auto gib = [](std::int64_t count) { return static_cast<double>(count) / (1 << 30); };
-  check(bytes < memory, origin, ": the model needs ", gib(bytes), " GiB of memory, the machine has ", gib(memory));
+  const WeightFormatScope scope(WeightFormat::bf16);
+  const std::unique_ptr<Model> model = make_model_with_heads(config, vocabulary);
+  return has_all_bf16(model->named_tensors(), map, *published.tensors) ? WeightFormat::bf16 : WeightFormat::f32;
 }
 
 }  // namespace
@@ -107,8 +108,13 @@ RunFolder import_model(const PublishedModel& published, const std::filesystem::p
   const auto tensors = static_cast<std::int64_t>(published.tensors->tensors().size());
   const std::int64_t layers = config.model.options.integer("layers");
   check(layers <= tensors, origin, ": it has ", tensors, " tensors, too few for ", layers, " layers");
-  require_memory(config, vocabulary, origin);
   const TensorMap map = published.map(shape_of(config.model.options, vocabulary.target));
+  const WeightFormat format = format_of(published, map, config, vocabulary);
+  const WeightFormatScope scope(format);
+  {
+    const ShapesOnly no_memory;
+    require_memory(*make_model_with_heads(config, vocabulary), format, origin);
+  }
   const std::unique_ptr<Model> model = make_model_with_heads(config, vocabulary);
   if (published.has_new_parameters) model->initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   load_mapped(model->named_tensors(), map, *published.tensors);

@@ -29,8 +29,9 @@ struct PublishedModel {
   std::vector<std::string> warnings = {};
 };
 
-// Makes a run of the model: its configuration, its tokenizer and a checkpoint of step 0. Throws Error if `out` is a run
-// already, if the model needs more memory than the machine has, or if the tensors do not fit; then `out` is no run.
+// Makes a run of the model: its configuration, its tokenizer and a checkpoint of step 0, whose matrices are bf16 if the
+// files have all of them so. In memory there is the model once. Throws Error if `out` is a run already, if the model
+// needs more memory than the machine has, or if the tensors do not fit; then `out` is no run.
 RunFolder import_model(const PublishedModel& model, const std::filesystem::path& out);
 
 // Takes the biases away from a model in GPT-2's layout if all of them are zeros, as an export writes them for a model

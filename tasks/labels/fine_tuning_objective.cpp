@@ -20,8 +20,8 @@ std::int64_t scored(std::span<const LabelledRow> rows) {
 }
 
 // Balanced weights w_c = N/(C·n_c), where N is the number of labels, C the number of different ones, and n_c the number
-// of labels c. Their mean over the training examples
-// is 1, so the scale of the loss does not change. A label that never occurs has weight 0.
+// of labels c. Their mean over the training examples is 1, so the scale of the loss does not change. A label that never
+// occurs has weight 0.
 std::vector<double> balanced_weights(std::span<const LabelledRow> rows, std::int64_t labels) {
   std::vector<double> counts(labels, 0);
   for (const LabelledRow& row : rows) {

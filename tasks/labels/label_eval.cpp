@@ -58,8 +58,8 @@ void print_confusion(std::ostream& table, const TaskScore& score) {
 
 EvalReport evaluate_labels(const EvalRequest& request) {
   require_no_pseudo_option(request);
-  require_no_windows(request, " beside --labels, whose examples are read one by one");
   require_no_parts(request);
+  require_no_windows(request, "examples are read as in training");
   const TrainedClassifier run = open_run<TrainedClassifier>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const LabelTask& task = find_label_task(run.config.task.kind);

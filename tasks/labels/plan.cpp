@@ -55,8 +55,8 @@ Plan plan_labels(const PlanRequest& request) {
                                                     : size_of_files({files.valid_labels}).bytes;
   const DataSize data{.unique = std::max(1.0, (1 - share) * text.bytes / of_token), .validation = valid / of_token};
   SizedDraft sized = choose_size(draft, tuning::kEncoderLadder, data, dummy_tokens_of_step, [&](PlanDraft& tried) {
-    from_scratch ? choose_rates(tried, tuning::kScratchRate, tuning::kScratchPower)
-                 : choose_rates(tried, tuning::kFineTuningRate, tuning::kFineTuningPower);
+    choose_rates(tried, from_scratch ? tuning::kScratchRate : tuning::kFineTuningRate,
+                 from_scratch ? tuning::kScratchPower : tuning::kFineTuningPower);
   });
   choose_matmul(sized, dummy_tokens_of_step);
   const double rows = static_cast<double>(sized.draft.integer("train.batch") * sized.draft.integer("train.accumulate"));

@@ -56,12 +56,12 @@ template <>
 TrainedClassifier load_run(const ModelSource& source, const LoadOptions& options) {
   const RunFolder run = find_run(source.path).run;
   const TaskRow& task = task_of_run(source);
-  check(task.has_labels || task.several, run.root.string(),
+  check(task.has_labels || task.is_multi_task, run.root.string(),
         ": the model is not fine-tuned on labels: expected a run of task.kind");
-  if (!task.several && !source.task.empty())
+  if (!task.is_multi_task && !source.task.empty())
     fail_usage("--task: expected none for a run of one task, got ", source.task);
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedClassifier {
-    if (task.several) return load_one_of_several(source, found, options);
+    if (task.is_multi_task) return load_one_of_several(source, found, options);
     TrainedModel trained = load_shared(found, options);
     const WeightFormatScope weights(trained.weights);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());

@@ -41,9 +41,8 @@ EvalReport evaluate_language_model(const EvalRequest& request) {
   if (windows) {
     options.context = window_context(*run.model, options.context);
     if (options.stride == 0) options.stride = options.context;
-  } else if (options.context || options.stride) {
-    fail_usage("eval: --context and --stride: expected none, since ", run.config.model.type,
-               " reads a text in order and has no windows");
+  } else {
+    require_no_windows(request, str_cat(run.config.model.type, " reads a text in order and has no windows"));
   }
   const std::span<const std::int32_t> ids = text.ids;
   const std::optional<WindowOptions> shown = windows ? std::optional(options) : std::nullopt;

@@ -49,8 +49,8 @@ void check_tasks(const ResolvedConfig& config) {
 // Evaluates the tasks on their validation data.
 EvalReport evaluate_tasks(const EvalRequest& request) {
   require_no_pseudo_option(request);
-  require_no_windows(request, " without input, since the tasks are evaluated as in training");
   require_no_parts(request);
+  require_no_windows(request, "each task is evaluated as in training");
   TrainedObjective run = load_trained_objective(request.run, load_options(request));
   request.on_loaded(run);
   const kernels::MatmulPrecisionScope precision(run.matmul);
@@ -81,7 +81,7 @@ TaskRow multi_task() {
   return {.name = "multi_task",
           .help = "several tasks at once, each in a section [tasks.NAME]",
           .fine_tunes = true,
-          .several = true,
+          .is_multi_task = true,
           .implied_by = "tasks",
           .model = "a model of several tasks",
           .commands = "for models of several tasks there are eval, predict with --task, and what reads vectors",

@@ -44,7 +44,11 @@ void PlanDraft::choose(std::string_view key, const KeyValue& value, std::string 
   if (plan_.config.derived) std::erase(*plan_.config.derived, key);
   PlannedKey chosen{std::string(key), command_line_text(value), std::move(reason)};
   const auto before = std::ranges::find(plan_.keys, key, &PlannedKey::key);
-  before == plan_.keys.end() ? plan_.keys.push_back(std::move(chosen)) : void(*before = std::move(chosen));
+  if (before == plan_.keys.end()) {
+    plan_.keys.push_back(std::move(chosen));
+  } else {
+    *before = std::move(chosen);
+  }
 }
 
 void PlanDraft::choose(std::span<const tuning::FixedKey> keys) {

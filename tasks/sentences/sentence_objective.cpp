@@ -20,14 +20,13 @@ SentenceObjective::SentenceObjective(const ResolvedConfig& config, SentenceData 
 ParameterRates SentenceObjective::layer_rates() const { return encoder_rates(*model_, config_.task.layer_decay); }
 
 DataFacts SentenceObjective::facts() const {
-  return {
-      .tokenizers = {data_.tokenizer->to_json(), ""},
-      .data_hash = pairs_hash(data_.train),
-      .valid_hash = data_.valid.empty() ? 0 : pairs_hash(data_.valid),
-      .description = {str_cat(model_->parameter_count(), " parameters, vocabulary of ", data_.tokenizer->vocab_size()),
-                      str_cat(train_.size(), " pairs of sentences; the loss is in ", task().loss_unit,
-                              ", and the best checkpoint finds the most sentences")},
-      .warnings = data_.text.notes().lines()};
+  return {.tokenizers = {data_.tokenizer->to_json(), ""},
+          .data_hash = pairs_hash(data_.train),
+          .valid_hash = data_.valid.empty() ? 0 : pairs_hash(data_.valid),
+          .description = {str_cat(parameters_text(), ", vocabulary of ", data_.tokenizer->vocab_size()),
+                          str_cat(train_.size(), " pairs of sentences; the loss is in ", task().loss_unit,
+                                  ", and the best checkpoint finds the most sentences")},
+          .warnings = data_.text.notes().lines()};
 }
 
 ValidationFacts SentenceObjective::validation() const {

@@ -24,8 +24,8 @@ struct SentenceRows {
   SentenceRow first, second;
 };
 
-// Encodes pairs of sentences; empty lines are left out. Throws Error that begins with the origin and the line, for a
-// sentence without tokens or longer than the model reads.
+// Encodes pairs of sentences; empty lines are left out. Throws Error that begins with the origin and the number of the
+// pair, for a sentence without tokens or longer than the model reads.
 std::vector<SentenceRows> encode_sentences(std::span<const SentencePair> pairs, const std::string& origin,
                                            const Tokenizer& tokenizer, const RowFrame& frame);
 

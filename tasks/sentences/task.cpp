@@ -110,6 +110,7 @@ struct SentenceObjectiveData : ObjectiveDataOf<SentenceData> {
 };
 
 EvalReport evaluate_sentences(const EvalRequest& request) {
+  require_no_pseudo_option(request);
   require_no_parts(request);
   const TrainedEmbedder run = open_run<TrainedEmbedder>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);

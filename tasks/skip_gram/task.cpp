@@ -19,7 +19,7 @@ double skip_gram_flops(const ResolvedConfig& config, const Module&, const ModelV
 
 EvalReport evaluate_skip_gram(const EvalRequest& request) {
   require_no_pseudo_option(request);
-  require_no_windows(request, ", since word vectors are scored on every pair in their window");
+  require_no_windows(request, "word vectors are scored on every pair in their window");
   require_no_parts(request);
   const auto run = open_text_run(request, "skip_gram", make_skip_gram_model);
   const kernels::MatmulPrecisionScope precision(run.matmul);

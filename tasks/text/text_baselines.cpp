@@ -55,7 +55,7 @@ PlainText text_of(const TokenFile& tokens, std::int64_t begin, std::int64_t end,
   for (const std::int32_t id : ids) {
     const bool ends = id == document_end;
     text.document_ends += ends;
-    ends ? text.bytes.append(1, '\0') : text.bytes.append(tokenizer.token_bytes(id));
+    text.bytes += ends ? std::string_view("\0", 1) : tokenizer.token_bytes(id);
   }
   return text;
 }

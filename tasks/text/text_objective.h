@@ -37,13 +37,6 @@ class TextObjective : public Objective {
  protected:
   TextObjective(const ResolvedConfig& config, LanguageData data) : Objective(config), data_(std::move(data)) {}
 
-  CrossEntropyOptions loss_options(double normalizer) {
-    return {.smoothing = config_.train.label_smoothing,
-            .z_loss = config_.train.z_loss,
-            .normalizer = normalizer,
-            .deferred = true,
-            .nll = nll_.accumulator()};
-  }
   struct MicroStep {
     std::uint32_t step, micro_step;
   };

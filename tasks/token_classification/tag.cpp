@@ -75,7 +75,11 @@ TaskScore score_tags(std::span<const std::string> labels, std::span<const Labell
     std::vector<std::string_view> found;
     for (const PredictedLabel& prediction : predicted[i]) found.push_back(labels[prediction.label]);
     for (std::size_t w = 0; w < gold.size(); ++w) {
-      gold[w].empty() ? void(found[w] = "") : words.add(gold[w], found[w]);
+      if (gold[w].empty()) {
+        found[w] = "";
+      } else {
+        words.add(gold[w], found[w]);
+      }
     }
     spans.add(std::vector<std::string_view>(gold.begin(), gold.end()), found);
   }

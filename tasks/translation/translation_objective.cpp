@@ -10,11 +10,11 @@
 namespace tapeformer {
 
 TranslationObjective::TranslationObjective(const ResolvedConfig& config, TranslationData data)
-    : Objective(config),
+    : PairObjective(config),
       data_(std::move(data)),
       model_(
-          make_encoder_decoder(config, model_vocabulary(config, *data_.tokenizers.source, *data_.tokenizers.target))),
-      batcher_(data_.train, data_.tokenizers.symbols, training_batch_options(config)) {
+          make_encoder_decoder(config, model_vocabulary(config, *data_.tokenizers.source, *data_.tokenizers.target))) {
+  train_on(data_.train, data_.tokenizers.symbols);
   // An error in the validation pairs is thrown now, not at the first evaluation.
   if (data_.valid) LengthBuckets(*data_.valid, data_.tokenizers.symbols, pair_batch_options(config));
 }
@@ -52,24 +52,12 @@ ValidationFacts TranslationObjective::validation() const {
           .unknown_share = unknown / static_cast<double>(data_.valid->target_tokens())};
 }
 
-StepSize TranslationObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
-  std::int64_t sum = 0;
-  for (std::int64_t micro = micro_steps.begin; micro < micro_steps.end; ++micro)
-    sum += batcher_.scored(index(step, micro));
-  return {.targets = sum, .tokens = sum};
-}
-
 Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step,
                                           const MeanOver& mean) {
-  batcher_.draw(index(step, micro_step), batch_);
-  if (batch_.rows == 0) return {};
-  const PairTensors tensors(tape, batch_);
-  return model_->loss(tensors.source, tensors.inputs, tensors.targets,
-                      {.smoothing = config_.train.label_smoothing,
-                       .z_loss = config_.train.z_loss,
-                       .normalizer = mean.targets,
-                       .deferred = true,
-                       .nll = nll_.accumulator()});
+  const PairBatch& batch = draw(step, micro_step);
+  if (batch.rows == 0) return {};
+  const PairTensors tensors(tape, batch);
+  return model_->loss(tensors.source, tensors.inputs, tensors.targets, loss_options(mean.targets));
 }
 
 Evaluation TranslationObjective::evaluate(const ProgressCallback& progress) {

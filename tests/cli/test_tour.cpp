@@ -18,9 +18,11 @@ Outcome tour(const Sandbox& box, const std::string& options) {
   return Process(box / ".", {"/bin/sh", "-c", command}, "").wait();
 }
 
-// A page whose only block prints two lines of JSON; `says` is the line after it.
+// A page whose only block writes a page and prints two lines of JSON; `says` is the line after it.
 std::string tour_page(const std::string& says) {
-  return "# A page\n\n```sh quick\necho '{\"a\": 1}'\necho '{\"a\": [1.5, {\"b\": true}]}'\n```\n" + says + "\n";
+  return "# A page\n\n```sh quick\necho '<p>of\n two lines' > page.html\necho '{\"a\": 1}'\n"
+         "echo '{\"a\": [1.5, {\"b\": true}]}'\n```\n" +
+         says + "\n";
 }
 
 }  // namespace
@@ -37,9 +39,11 @@ TEST_CASE("tour: what its quick commands print is what the page says" * long_tes
 
 TEST_CASE("tour: the script says which number of the page is wrong, and refuses blocks without one") {
   const Sandbox box;
-  box.write("good.md",
-            tour_page("→ `a/0` = 1.5; `a/0` = 1.6 ± 0.11; `a/0` < 2; `a/0` > 1, and `a/1/b` = 1, `\"a\": 1}`"));
-  box.write("bad.md", tour_page("→ `a/0` = 1.6 ± 0.05; `a/0` = 1.50001; `a/0` > 2; `a/2` = 1; `c`"));
+  box.write("good.md", tour_page("→ `a/0` = 1.5; `a/0` = 1.6 ± 0.11; `a/0` < 2; `a/0` > 1, and `a/1/b` = 1, `\"a\": "
+                                 "1}`, `page.html: of two`"));
+  box.write("bad.md",
+            tour_page("→ `a/0` = 1.6 ± 0.05; `a/0` = 1.50001; `a/0` > 2; `a/2` = 1; `c`; `page.html: a line`; "
+                      "`other.html: of`"));
   box.write("fails.md", "```sh\necho text; false\n```\n→ `text`\n");
   box.write("none.md", tour_page("It prints 1."));
   box.write("last.md", "```sh\ntrue\n```\n");
@@ -49,9 +53,11 @@ TEST_CASE("tour: the script says which number of the page is wrong, and refuses 
   CHECK(good.exit_code == 0);
   const Outcome bad = with("bad.md");
   CHECK(bad.exit_code == 1);
-  const std::string where = (box / "bad.md").string() + ":7: expected `";
-  for (const char* wrong : {"a/0` = 1.6 ± 0.05, got 1.5\n", "a/0` = 1.50001, got 1.5\n", "a/0` > 2, got 1.5\n",
-                            "a/2` = 1, got none\n", "c`, which is not in the output\n"}) {
+  const std::string where = (box / "bad.md").string() + ":9: expected `";
+  for (const char* wrong :
+       {"a/0` = 1.6 ± 0.05, got 1.5\n", "a/0` = 1.50001, got 1.5\n", "a/0` > 2, got 1.5\n", "a/2` = 1, got none\n",
+        "c`, which is not in the output\n", "page.html: a line`, which is not in the page\n",
+        "other.html: of`, but there is no such page\n"}) {
     CHECK_MESSAGE(bad.out.find(where + wrong) != std::string::npos, wrong);
   }
   CHECK(with("fails.md").out.find("fails.md:1: failed: without a message") != std::string::npos);

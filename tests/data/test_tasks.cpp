@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "data/synthetic/corpora.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -121,7 +122,7 @@ TEST_CASE("tasks: dates are of the calendar, and every part of the source is in 
   CHECK(known > 0);
 }
 
-TEST_CASE("tasks: numbers, in words and in digits") {
+TEST_CASE("tasks: numbers, in words and in digits" * long_test()) {
   CHECK(number_in_words(0) == "zero");
   CHECK(number_in_words(13) == "thirteen");
   CHECK(number_in_words(40) == "forty");

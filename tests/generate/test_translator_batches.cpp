@@ -72,7 +72,7 @@ TEST_CASE("translate: a sentence's translations do not depend on the others, nor
   }
 }
 
-TEST_CASE("translate: in f32 too, scores have the same bits whatever stands beside a sentence") {
+TEST_CASE("translate: in f32 too, scores have the same bits whatever stands beside a sentence" * long_test()) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     const TestTransformer model(seed, DType::f32);
     const std::vector<Ids> sources = random_sources(80, seed);

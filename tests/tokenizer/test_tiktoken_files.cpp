@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "helpers.h"
+#include "tests/long_test.h"
 #include "tokenizer/formats/base64.h"
 #include "tokenizer/formats/tiktoken_file.h"
 #include "tokenizer/pretokenizer.h"
@@ -100,7 +101,7 @@ TEST_CASE("base64: RFC 4648's examples, all bytes, and what is refused") {
   }
 }
 
-TEST_CASE("rank files: tiktoken's ids, whatever the order of the ranks") {
+TEST_CASE("rank files: tiktoken's ids, whatever the order of the ranks" * long_test()) {
   RandomStream random(RandomKey{.seed = 72});
   int unreachable = 0;
   for (int table = 0; table < 300; ++table) {

@@ -47,7 +47,7 @@ struct TaskRow {
   bool tunes_vectors = false;
   // Its runs train the tasks of [tasks.NAME] together: the model of their family with its heads, and a classifier for
   // each task with labels.
-  bool several = false;
+  bool is_multi_task = false;
   // The kind of training data that implies task.kind = name, such as "data.conversations"; "tasks" for sections
   // [tasks.NAME]; empty: none.
   std::string implied_by = {};
@@ -55,7 +55,8 @@ struct TaskRow {
   std::string model, commands;
   // The commands that `train` suggests at the end of a training; % is replaced by the run's folder.
   std::vector<std::string> next_commands;
-  // The option of `eval` that names the data: "text", "source" (with "target"), "labels", "images", "conversations".
+  // The option of `eval` that names the data: "text", "source" (with "target"), "labels", "images", "conversations" or
+  // "pairs"; "validation data" for a task that is evaluated on that of its configuration.
   std::string eval_input;
   std::string loss_unit = "nats per token";  // losses of different units cannot be compared
   bool has_perplexity = true;                // exp(loss) is the perplexity of a text

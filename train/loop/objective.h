@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "autograd/ops/losses/losses.h"
 #include "autograd/tape/tape.h"
 #include "data/text/encode_text.h"
 #include "data/text/text_reader.h"
@@ -162,6 +163,16 @@ class Objective {
   virtual std::vector<TextSample> samples(const std::function<bool()>& go_on);
 
  protected:
+  // Returns the options of the cross-entropy of a micro-step, whose sum is divided by `normalizer`. Its value may be
+  // known only after backward (CrossEntropyOptions::deferred).
+  CrossEntropyOptions loss_options(double normalizer) {
+    return {.smoothing = config_.train.label_smoothing,
+            .z_loss = config_.train.z_loss,
+            .normalizer = normalizer,
+            .deferred = true,
+            .nll = nll_.accumulator()};
+  }
+
   const ResolvedConfig config_;
   NllLoss nll_{config_.train.label_smoothing > 0 || config_.train.z_loss > 0};
 

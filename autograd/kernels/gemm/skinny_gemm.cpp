@@ -81,17 +81,23 @@ HWY_INLINE void dot_products(T* c, std::int64_t ldc, const In* a, std::int64_t l
   const hn::ScalableTag<T> d;
   constexpr int kBlock = kSumsAtOnce<decltype(d)>, kRoom = (M * N + kBlock - 1) / kBlock * kBlock;
   using V = hn::Vec<decltype(d)>;
+  // The loops are unrolled whole, or the sums would be in memory.
   V sums[kRoom];
+#pragma GCC unroll 16
   for (V& sum : sums) sum = hn::Zero(d);
   const auto add = [&](std::int64_t l, auto load_at) SIMD_LAMBDA {
     V right[N];
+#pragma GCC unroll 16
     for (int j = 0; j < N; ++j) {
-      // This fetches the rows that follow: a row is too short for the CPU to foresee the next one.
-      if constexpr (M == 1 && N > 1) __builtin_prefetch(b + (j + N) * ldb + l);
+      // This fetches the rows that follow, which a CPU does not foresee, in the order of memory: vectors of several
+      // rows at one place of each would evict each other from L1 where rows are a power of two long.
+      if constexpr (M == 1 && N > 1) __builtin_prefetch(b + N * ldb + l * N + j * lanes(d));
       right[j] = load_at(b + j * ldb + l);
     }
+#pragma GCC unroll 16
     for (int i = 0; i < M; ++i) {
       const V left = load_at(a + i * lda + l);
+#pragma GCC unroll 16
       for (int j = 0; j < N; ++j) sums[i * N + j] = hn::MulAdd(left, right[j], sums[i * N + j]);
     }
   };
@@ -100,6 +106,7 @@ HWY_INLINE void dot_products(T* c, std::int64_t ldc, const In* a, std::int64_t l
   for (; l + lanes(d) <= k; l += lanes(d)) add(l, whole);
   if (l < k) add(l, [d, left = k - l](const auto* from) SIMD_LAMBDA { return load_as(d, from, left); });
   HWY_ALIGN T dots[kRoom];
+#pragma GCC unroll 16
   for (int i = 0; i < kRoom; i += kBlock) sums_of_lanes(d, sums + i, dots + i);
   for (int i = 0; i < M; ++i) {
     for (int j = 0; j < N; ++j) {

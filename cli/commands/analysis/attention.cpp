@@ -216,7 +216,7 @@ Command attention_command() {
           .options = {run_argument(arguments->run),
                       checkpoint_option(arguments->run),
                       {"--text", &arguments->text, "The text that the model reads"},
-                      {"--source", &arguments->source, "Of an encoder-decoder: the source"},
+                      {"--source", &arguments->source, "Of an encoder-decoder: the source", {.excludes = {"--text"}}},
                       {"--target", &arguments->target, "Of an encoder-decoder: the target [the model's translation]"},
                       {"--out", &arguments->out, "The page (.html), or with --head the picture (.svg)"},
                       {"--head", &arguments->head,

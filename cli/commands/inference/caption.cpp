@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cli/commands/commands.h"
+#include "cli/options/decoding_options.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
@@ -20,11 +21,10 @@ struct CaptionArguments {
   ModelSource run;
   std::vector<std::string> images;
   std::optional<MatmulSetting> matmul;
-  TranslateOptions options{.search = {.beam = 5}};
-  SamplingOptions sampling;
+  SearchArguments search;
   AlignmentHeads heads;
   std::string out;
-  bool sample = false, no_cache = false, mistakes = false, json = false;
+  bool mistakes = false, json = false;
 };
 
 // Images to describe: some files, or a folder. Those of a folder with captions.tsv come with their captions.
@@ -72,10 +72,7 @@ std::vector<WrittenCaption> with_attention(const TrainedCaptioner& run, const Im
 }
 
 void describe_images(const CaptionArguments& arguments) {
-  TranslateOptions options = arguments.options;
-  options.use_cache = !arguments.no_cache;
-  if (arguments.sample) options.sampling = arguments.sampling;
-  check_options(options);
+  const TranslateOptions options = arguments.search.checked();
   if ((arguments.heads.layer || arguments.heads.head) && arguments.out.empty() && !arguments.json) {
     fail_usage("caption: --layer and --head: expected --out or --json beside them");
   }
@@ -113,33 +110,20 @@ void describe_images(const CaptionArguments& arguments) {
 
 Command caption_command() {
   const auto arguments = std::make_shared<CaptionArguments>();
-  TranslateOptions& options = arguments->options;
-  BeamOptions& search = options.search;
-  std::vector<Option> table = {
-      run_argument(arguments->run),
-      checkpoint_option(arguments->run),
-      {"--images", &arguments->images, "PNG files, or a folder of them", {.required = true}},
-      {"--beam", &search.beam, "Hypotheses kept at each length; 1: greedy [5]", {.least = 1, .most = kMaxHypotheses}},
-      {"--length-penalty", &search.length_penalty,
-       "a: scores are log P / ((5 + tokens)/6)^a; more favours longer captions [0.6]"},
-      {"--sample",
-       &arguments->sample,
-       "Draw each caption at random, with no search",
-       {.excludes = {"--beam", "--length-penalty"}}},
-      {"--batch", &options.batch, "Images at once; the captions do not depend on it [64]", {.least = 1}},
-      {"--max-length", &options.max_length, "Tokens of a caption, at most [the model's context, or 100]", {.least = 1}},
-      matmul_option(arguments->matmul),
-      {"--no-cache", &arguments->no_cache, "Without the decoder's cache: slower, the same captions"},
-      {"--out", &arguments->out, "A page with the images, the words, and where the model looked for each of them"},
-      {"--mistakes", &arguments->mistakes, "Only captions that differ from those of the folder"},
-      {"--layer", &arguments->heads.layer, "The layer whose weights are shown, from 0 [mean of all]", {.least = 0}},
-      {"--head", &arguments->heads.head, "The head whose weights are shown, from 0 [mean of all]", {.least = 0}},
-      {"--json", &arguments->json, "Print a JSON object for each image, with the weights of each word"}};
-  const std::vector<Option> sampling = sampling_options(arguments->sampling, options.seed, {.needs = {"--sample"}});
-  table.insert(std::ranges::find(table, "--batch", &Option::name), sampling.begin(), sampling.end());
-  return {.name = "caption", .help = "Write captions of images", .options = std::move(table), .run = [arguments] {
-            describe_images(*arguments);
-          }};
+  return {.name = "caption",
+          .help = "Write captions of images",
+          .options = concatenated(
+              {{run_argument(arguments->run),
+                checkpoint_option(arguments->run),
+                {"--images", &arguments->images, "PNG files, or a folder of them", {.required = true}}},
+               search_options(arguments->search, {"Images", "caption", "the model's context, or 100"}),
+               {matmul_option(arguments->matmul),
+                {"--out", &arguments->out,
+                 "A page with the images, the words, and where the model looked for each of them"},
+                {"--mistakes", &arguments->mistakes, "Only captions that differ from those of the folder"}},
+               alignment_options(arguments->heads),
+               {{"--json", &arguments->json, "Print a JSON object for each image, with the weights of each word"}}}),
+          .run = [arguments] { describe_images(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

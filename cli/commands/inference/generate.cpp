@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/options/decoding_options.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
@@ -50,12 +51,33 @@ bool knows(const Tokenizer& tokenizer, std::string_view text) {
   }
 }
 
+// Lines of standard input, which a user types or another program sends.
+class TypedLines {
+ public:
+  // A user who types gets `advice` first.
+  explicit TypedLines(const char* advice) : typed_(::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0) {
+    if (typed_) log_info("{}", advice);
+  }
+  bool typed() const { return typed_; }
+  // Reads the next line. Returns false at the end of the input.
+  bool next(std::string& line) {
+    if (typed_) print_text("> "), flush_results();
+    if (std::getline(std::cin, line)) return true;
+    if (typed_) print_line("");
+    return false;
+  }
+
+ private:
+  bool typed_;
+};
+
 class TextGenerator {
  public:
   explicit TextGenerator(const GenerateArguments& arguments)
       : arguments_(arguments),
         run_(open_run<TrainedLanguageModel>(
-            arguments.run, {.matmul = arguments.matmul, .weights = arguments.weights, .bf16_weights = true})),
+            arguments.run,
+            {.matmul = arguments.matmul, .weights = arguments.weights, .default_weights = DefaultWeights::bf16})),
         options_(arguments.options) {
     options_.use_cache = !arguments.no_cache;
     options_.stop_token = text_end_token(*run_.tokenizer).value_or(-1);
@@ -108,17 +130,11 @@ class TextGenerator {
   // Lets the user and the model write one text in turn, where each line has its own seed. An empty line begins a new
   // text.
   void converse() {
-    const bool typed = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
-    if (typed)
-      log_info(
-          "type a line and Enter; an empty line begins a new text; Ctrl-C ends an answer, Ctrl-D the conversation");
+    TypedLines lines(
+        "type a line and Enter; an empty line begins a new text; Ctrl-C ends an answer, Ctrl-D the conversation");
     const std::string_view line_end = knows(*run_.tokenizer, "\n") ? "\n" : "";
     std::vector<std::int32_t> text;
-    const auto read_line = [&](std::string& line) {
-      if (typed) print_text("> "), flush_results();
-      return static_cast<bool>(std::getline(std::cin, line));
-    };
-    for (std::string line; read_line(line);) {
+    for (std::string line; lines.next(line);) {
       if (line.empty()) {
         text.clear();
         continue;
@@ -133,36 +149,27 @@ class TextGenerator {
       const std::span<const std::int32_t> seen = seen_part(*run_.model, text, options_.context);
       text = std::vector<std::int32_t>(seen.begin(), seen.end());
       append(text, continue_text(line, {text, line}, [&] { return !stop.requested(); }));
-      if (typed) log_speed();
+      if (lines.typed()) log_speed();
       ++options_.seed;
     }
-    if (typed) print_line("");
   }
 
   // Answers each line that is read, in one conversation. Each answer has its own seed.
   void chat() {
     const ChatFormat format(*run_.tokenizer, ChatSettings::beside(run_.run.tokenizer()));
     ChatSession session(*run_.model, format, options_, arguments_.system);
-    const bool typed = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
-    if (typed) {
-      log_info(
-          "ask a question and press Enter; an empty line begins a new conversation; Ctrl-C ends an answer, Ctrl-D the "
-          "conversation");
-    }
-    const auto read_line = [&](std::string& line) {
-      if (typed) print_text("> "), flush_results();
-      return static_cast<bool>(std::getline(std::cin, line));
-    };
-    for (std::string line; read_line(line);) {
+    TypedLines lines(
+        "ask a question and press Enter; an empty line begins a new conversation; Ctrl-C ends an answer, Ctrl-D the "
+        "conversation");
+    for (std::string line; lines.next(line);) {
       if (line.empty()) {
         session.clear();
         continue;
       }
       answer(session, line);
-      if (typed && tokens_ > 0) log_speed();
+      if (lines.typed() && tokens_ > 0) log_speed();
       ++session.seed();
     }
-    if (typed) print_line("");
   }
 
  private:
@@ -290,50 +297,49 @@ void generate_text(const GenerateArguments& arguments) {
 Command generate_command() {
   const auto arguments = std::make_shared<GenerateArguments>();
   GenerateOptions& options = arguments->options;
-  std::vector<Option> table = {
-      run_argument(arguments->run),
-      checkpoint_option(arguments->run),
-      {"--prompt", &arguments->prompt, "Text to continue [none: the text begins as a document, or after a line's end]"},
-      {"--interactive",
-       &arguments->interactive,
-       "Continue each line that is typed, with the lines and answers before it",
-       {.excludes = {"--prompt", "--samples"}}},
-      {"--chat",
-       &arguments->chat,
-       "Answer each line that is typed, in one conversation, by the chat template of the run or ChatML",
-       {.excludes = {"--prompt", "--interactive", "--samples", "--stop"}}},
-      {"--system", &arguments->system, "The system message of the conversation [none]", {.needs = {"--chat"}}},
-      {"--tokens", &options.tokens, "Tokens to generate, at most [200]", {.least = 0}},
-      {"--context", &options.context, "Tokens that the model sees at most [the model's context]", {.least = 1}},
-      {"--samples", &arguments->samples, "Texts; each has the next seed [1]", {.least = 1}},
-      {"--stop",
-       &arguments->stops,
-       "The text ends before this text (may be given several times)",
-       {.values = ListValues::one_each}},
-      {"--beam",
-       &arguments->search.beam,
-       "Search for the likeliest text with so many hypotheses, draw none",
-       {.least = 1,
-        .most = kMaxHypotheses,
-        .excludes = {"--temperature", "--top-k", "--top-p", "--seed", "--samples", "--stop", "--interactive",
-                     "--chat"}}},
-      {"--length-penalty",
-       &arguments->search.length_penalty,
-       "a: scores are log P / ((5 + tokens)/6)^a; more favours longer texts [0.6]",
-       {.needs = {"--beam"}}},
-      {"--n-best",
-       &arguments->search.n_best,
-       "Print so many texts of the search, best first [1]",
-       {.least = 1, .needs = {"--beam"}}},
-      {"--json", &arguments->json, "Print a JSON object for each text"},
-      matmul_option(arguments->matmul),
-      weights_option(arguments->weights, "bf16 where products are in bf16, else f32"),
-      {"--no-cache", &arguments->no_cache, "Without the key/value cache: slower, the same text but for rounding"}};
-  const std::vector<Option> sampling = sampling_options(options.sampling, options.seed);
-  table.insert(std::ranges::find(table, "--samples", &Option::name), sampling.begin(), sampling.end());
-  return {.name = "generate", .help = "Continue a prompt", .options = std::move(table), .run = [arguments] {
-            generate_text(*arguments);
-          }};
+  return {
+      .name = "generate",
+      .help = "Continue a prompt",
+      .options = concatenated(
+          {{run_argument(arguments->run),
+            checkpoint_option(arguments->run),
+            {"--prompt", &arguments->prompt,
+             "Text to continue [none: the text begins as a document, or after a line's end]"},
+            {"--interactive",
+             &arguments->interactive,
+             "Continue each line that is typed, with the lines and answers before it",
+             {.excludes = {"--prompt", "--samples"}}},
+            {"--chat",
+             &arguments->chat,
+             "Answer each line that is typed, in one conversation, by the chat template of the run or ChatML",
+             {.excludes = {"--prompt", "--interactive", "--samples", "--stop"}}},
+            {"--system", &arguments->system, "The system message of the conversation [none]", {.needs = {"--chat"}}},
+            {"--tokens", &options.tokens, "Tokens to generate, at most [200]", {.least = 0}},
+            {"--context", &options.context, "Tokens that the model sees at most [the model's context]", {.least = 1}}},
+           sampling_options(options.sampling, options.seed),
+           {{"--samples", &arguments->samples, "Texts; each has the next seed [1]", {.least = 1}},
+            {"--stop",
+             &arguments->stops,
+             "The text ends before this text (may be given several times)",
+             {.values = ListValues::one_each}},
+            {"--beam",
+             &arguments->search.beam,
+             "Search for the likeliest text with so many hypotheses, draw none",
+             {.least = 1,
+              .most = kMaxHypotheses,
+              .excludes = {"--temperature", "--top-k", "--top-p", "--seed", "--samples", "--stop", "--interactive",
+                           "--chat"}}},
+            length_penalty_option(arguments->search, "texts", {.needs = {"--beam"}}),
+            {"--n-best",
+             &arguments->search.n_best,
+             "Print so many texts of the search, best first [1]",
+             {.least = 1, .needs = {"--beam"}}},
+            {"--json", &arguments->json, "Print a JSON object for each text"},
+            matmul_option(arguments->matmul),
+            weights_option(arguments->weights, "bf16 where products are in bf16, else f32"),
+            {"--no-cache", &arguments->no_cache,
+             "Without the key/value cache: slower, the same text but for rounding"}}}),
+      .run = [arguments] { generate_text(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/scores/trees.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
@@ -14,7 +14,6 @@
 #include "core/json.h"
 #include "core/text/lines.h"
 #include "data/text/text.h"
-#include "data/trees/bracket_score.h"
 #include "report/score_page.h"
 #include "tasks/analysis/option_scores.h"
 
@@ -46,7 +45,8 @@ struct ScoreArguments {
 class OptionScorer {
  public:
   explicit OptionScorer(const ScoreArguments& arguments) {
-    const LoadOptions options{.matmul = arguments.matmul, .weights = arguments.weights};
+    const LoadOptions options{
+        .matmul = arguments.matmul, .weights = arguments.weights, .default_weights = DefaultWeights::as_stored};
     if (family_of_run(arguments.run).is_encoder_decoder()) {
       translator_.emplace(open_run<TrainedTranslator>(arguments.run, options));
     } else {
@@ -217,7 +217,7 @@ void print_accuracy(const ScoreArguments& arguments) {
     } catch (const Error& error) {
       fail(arguments.lines, ": question ", i + 1, ": ", error.what());
     }
-    progress(static_cast<double>(i + 1) / static_cast<double>(questions.size()));
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(questions.size()));
   }
   ProgressLine::clear_visible();
   unknown.warn_of_them();
@@ -255,67 +255,6 @@ void score_run(const ScoreArguments& arguments) {
   print_options(arguments);
 }
 
-struct TreesArguments {
-  std::string reference;
-  bool json = false;
-};
-
-void score_trees(const TreesArguments& arguments) {
-  const std::string text = read_text_file(arguments.reference);
-  const TreeForm form = tree_form(text);
-  const std::vector<Bracketing> references = read_trees(text, form);
-  for (std::size_t i = 0; i < references.size(); ++i) {
-    check(references[i].broken.empty(), arguments.reference, ": tree ", i + 1, ": ", references[i].broken);
-  }
-  const std::string input(std::istreambuf_iterator<char>(std::cin), {});
-  // Beside flat references, whatever a model has written is read line by line.
-  const std::vector<Bracketing> predicted = read_trees(input, form == TreeForm::flat ? form : tree_form(input));
-  check(predicted.size() == references.size(), "score trees: ", arguments.reference, " has ", references.size(),
-        " trees, standard input ", predicted.size(), ": expected a tree for each");
-  BracketScore score;
-  for (std::size_t i = 0; i < references.size(); ++i) score.add(predicted[i], references[i]);
-  const LabelCount total = score.total();
-  const double f1 = f1_of(total.precision(), total.recall());
-  const auto json = [&] {
-    Json labels = Json::object();
-    for (const LabelCount& count : score.counts()) {
-      labels[count.label] = {
-          {"precision", count.precision()}, {"recall", count.recall()}, {"f1", count.f1()}, {"gold", count.gold},
-          {"predicted", count.predicted},   {"right", count.right}};
-    }
-    return Json{{"precision", total.precision()},
-                {"recall", total.recall()},
-                {"f1", f1},
-                {"gold", total.gold},
-                {"predicted", total.predicted},
-                {"right", total.right},
-                {"sentences", score.sentences()},
-                {"exact", score.exact()},
-                {"broken", score.broken()},
-                {"other_words", score.other_words()},
-                {"labels", std::move(labels)}};
-  };
-  print_result(arguments.json, json, [&] {
-    return fmt::format(
-        "F1 {:.2f} (precision {:.2f}, recall {:.2f}, {} brackets predicted, {} in the reference)\n"
-        "{} of {} trees exact, {} broken, {} with other words\n",
-        100 * f1, 100 * total.precision(), 100 * total.recall(), total.predicted, total.gold, score.exact(),
-        score.sentences(), score.broken(), score.other_words());
-  });
-}
-
-Command trees_command() {
-  const auto arguments = std::make_shared<TreesArguments>();
-  return {.name = "trees",
-          .help = "Labelled precision, recall and F1 of the trees on standard input, as EVALB counts them",
-          .options = {{"--reference",
-                       &arguments->reference,
-                       "File with a tree for each line of the input: flat trees, or the Penn Treebank's brackets",
-                       {.required = true}},
-                      {"--json", &arguments->json, "Print one JSON object"}},
-          .run = [arguments] { score_trees(*arguments); }};
-}
-
 }  // namespace
 
 Command score_command() {
@@ -339,7 +278,7 @@ Command score_command() {
                    "With --lines: a page (.html) with the accuracy of each group of questions",
                    {.excludes = {"--json"}, .needs = {"--lines"}}},
                   matmul_option(arguments->matmul),
-                  weights_option(arguments->weights, "f32"),
+                  weights_option(arguments->weights, kAsStored),
                   {"--json", &arguments->json, "Print one JSON object"}},
       .run = [arguments] { score_run(*arguments); },
       .commands = {trees_command()}};

@@ -134,8 +134,9 @@ ProgressCallback show_scoring(const SurprisalArguments& arguments) {
 }
 
 void score_text(const SurprisalArguments& arguments) {
-  const TrainedLanguageModel run =
-      open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul, .weights = arguments.weights});
+  const TrainedLanguageModel run = open_run<TrainedLanguageModel>(
+      arguments.run,
+      {.matmul = arguments.matmul, .weights = arguments.weights, .default_weights = DefaultWeights::as_stored});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   std::vector<std::int32_t> ids = arguments.text.empty() ? prompt_tokens(run, arguments.prompt)
                                                          : read_text(arguments.text, run, *run.tokenizer, warn).ids;
@@ -181,8 +182,9 @@ void score_text(const SurprisalArguments& arguments) {
 
 // Prints a JSON line or a table for each pair that eval would score; or writes one page for all of them.
 void score_pairs(const SurprisalArguments& arguments) {
-  const TrainedTranslator run =
-      open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul, .weights = arguments.weights});
+  const TrainedTranslator run = open_run<TrainedTranslator>(
+      arguments.run,
+      {.matmul = arguments.matmul, .weights = arguments.weights, .default_weights = DefaultWeights::as_stored});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const PairTokenizers& both = run.tokenizers;
   const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
@@ -247,17 +249,14 @@ Command surprisal_command() {
                   checkpoint_option(arguments->run),
                   {"--text", &arguments->text, "Text file"},
                   {"--prompt", &arguments->prompt, "The text itself", {.excludes = {"--text"}}},
-                  {"--source",
-                   &arguments->source,
-                   "File to translate, for an encoder-decoder",
-                   {.excludes = {"--text", "--prompt"}, .needs = {"--target"}}},
-                  {"--target", &arguments->target, "Its translation, whose tokens are scored", {.needs = {"--source"}}},
+                  source_option(arguments->source, {"--text", "--prompt"}),
+                  target_option(arguments->target),
                   {"--stride",
                    &arguments->stride,
                    "Tokens between the beginnings of windows [half the context]",
                    {.least = 1, .excludes = {"--source"}}},
                   matmul_option(arguments->matmul),
-                  weights_option(arguments->weights, "f32"),
+                  weights_option(arguments->weights, kAsStored),
                   {"--json", &arguments->json, "Print JSON: one object, or one a pair"},
                   {"--top",
                    &arguments->top,

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cli/commands/commands.h"
+#include "cli/options/decoding_options.h"
 #include "cli/options/input_lines.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
@@ -24,10 +25,7 @@ namespace {
 struct TranslateArguments {
   ModelSource run;
   std::optional<MatmulSetting> matmul;
-  TranslateOptions options{.search = {.beam = 5}};
-  SamplingOptions sampling;
-  bool sample = false;
-  bool no_cache = false;
+  SearchArguments search;
   std::string alignments, pharaoh, trees;  // output files
   std::string grammar;                     // "brackets", or empty: any text
   AlignmentHeads heads;
@@ -109,16 +107,13 @@ std::string one_line(std::string text) {
 }
 
 void translate_input(const TranslateArguments& arguments) {
-  TranslateOptions options = arguments.options;
-  options.use_cache = !arguments.no_cache;
-  if (arguments.sample) options.sampling = arguments.sampling;
-  check_options(options);
+  TranslateOptions options = arguments.search.checked();
   if ((arguments.heads.layer || arguments.heads.head) && arguments.alignments.empty() && arguments.pharaoh.empty() &&
       arguments.trees.empty()) {
     fail_usage("translate: --layer and --head: expected --alignments, --pharaoh or --trees beside them");
   }
   const TrainedTranslator run =
-      open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul, .bf16_weights = true});
+      open_run<TrainedTranslator>(arguments.run, {.matmul = arguments.matmul, .default_weights = DefaultWeights::bf16});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const PairTokenizers& tokenizers = run.tokenizers;
   AlignmentWriter alignments(arguments);
@@ -164,40 +159,28 @@ void translate_input(const TranslateArguments& arguments) {
 
 Command translate_command() {
   const auto arguments = std::make_shared<TranslateArguments>();
-  TranslateOptions& options = arguments->options;
-  BeamOptions& search = options.search;
-  std::vector<Option> table = {
-      run_argument(arguments->run),
-      checkpoint_option(arguments->run),
-      {"--beam", &search.beam, "Hypotheses kept at each length; 1: greedy [5]", {.least = 1, .most = kMaxHypotheses}},
-      {"--length-penalty", &search.length_penalty,
-       "a: scores are log P / ((5 + tokens)/6)^a; more favours longer translations [0.6]"},
-      {"--n-best", &search.n_best, "Print so many translations a line: number, score, text [1]", {.least = 1}},
-      {"--sample",
-       &arguments->sample,
-       "Draw each translation at random, with no search",
-       {.excludes = {"--beam", "--length-penalty", "--n-best"}}},
-      {"--batch", &options.batch, "Sentences at once; the translations do not depend on it [64]", {.least = 1}},
-      {"--max-length", &options.max_length, "Tokens of a translation, at most [the model's context]", {.least = 1}},
-      matmul_option(arguments->matmul),
-      {"--no-cache", &arguments->no_cache, "Without the key/value cache: slower, the same translations"},
-      {"--alignments", &arguments->alignments,
-       "File for the attention weights of the best translations: JSON lines of source, target, weights"},
-      {"--pharaoh", &arguments->pharaoh,
-       "File for alignments: for each target token, the source token with the largest weight, as lines of i-j, from 0"},
-      {"--grammar",
-       &arguments->grammar,
-       "What may be written: brackets, which is nothing but a tree over the words of the line [any text]",
-       {.words = {"brackets"}}},
-      {"--trees", &arguments->trees,
-       "A page (.html) that draws the translations as trees, and shows where each bracket looked"},
-      {"--layer", &arguments->heads.layer, "The layer whose weights are written, from 0 [mean of all]", {.least = 0}},
-      {"--head", &arguments->heads.head, "The head whose weights are written, from 0 [mean of all]", {.least = 0}}};
-  const std::vector<Option> sampling = sampling_options(arguments->sampling, options.seed, {.needs = {"--sample"}});
-  table.insert(std::ranges::find(table, "--batch", &Option::name), sampling.begin(), sampling.end());
   return {.name = "translate",
           .help = "Translate standard input, line by line",
-          .options = std::move(table),
+          .options = concatenated(
+              {{run_argument(arguments->run), checkpoint_option(arguments->run)},
+               search_options(arguments->search, {"Sentences", "translation", "the model's context"}),
+               {{"--n-best",
+                 &arguments->search.options.search.n_best,
+                 "Print so many translations a line: number, score, text [1]",
+                 {.least = 1, .excludes = {"--sample"}}},
+                matmul_option(arguments->matmul),
+                {"--alignments", &arguments->alignments,
+                 "File for the attention weights of the best translations: JSON lines of source, target, weights"},
+                {"--pharaoh", &arguments->pharaoh,
+                 "File for alignments: for each target token, the source token with the largest weight, as lines of "
+                 "i-j, from 0"},
+                {"--grammar",
+                 &arguments->grammar,
+                 "What may be written: brackets, which is nothing but a tree over the words of the line [any text]",
+                 {.words = {"brackets"}}},
+                {"--trees", &arguments->trees,
+                 "A page (.html) that draws the translations as trees, and shows where each bracket looked"}},
+               alignment_options(arguments->heads)}),
           .run = [arguments] { translate_input(*arguments); }};
 }
 

@@ -98,6 +98,7 @@ TEST_CASE("score: a file of questions gives accuracies by group, with chance and
                                    question(wrong, R"(,"group":1,"optimum":0.25)") + question(right, R"(,"group":2)"));
   const Json json = json_of(box, "score text --lines questions.jsonl --json");
   CHECK(json["questions"] == 3);
+  CHECK(json_of(box, "score text --lines questions.jsonl --quiet --json") == json);
   CHECK(json["accuracy"].get<double>() == doctest::Approx(2.0 / 3));
   REQUIRE(json["groups"].size() == 2);
   CHECK(json["groups"][0]["accuracy"] == 0.5);

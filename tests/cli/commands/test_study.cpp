@@ -65,6 +65,12 @@ below = "low rate"
 measure = "steps"
 of = "high rate"
 above = 6
+
+[[shown]]
+measure = "steps"
+of = "low rate"
+above = "high rate"
+than_measure = "loss"
 )";
 
 }  // namespace
@@ -101,6 +107,9 @@ TEST_CASE("study: trains each variant from each seed, measures them, and says wh
   CHECK(keys_of(result["measures"][3]) == std::vector<std::string>{"name", "digits"});
   CHECK(result["checks"][0]["holds"] == true);
   CHECK(result["checks"][1]["holds"] == false);  // 6 is not above 6
+  CHECK(result["checks"][2]["holds"] == true);
+  CHECK(result["checks"][2]["text"].get<std::string>().starts_with(
+      "steps of “low rate” is above loss of “high rate”: 6 and "));
   CHECK(result["shown"] == false);
   CHECK(Json::parse(box.read("studies/rates/study.json")) == result);
   const std::string page = box.read("studies/rates/study.html");
@@ -111,7 +120,8 @@ TEST_CASE("study: trains each variant from each seed, measures them, and says wh
   const std::string text = box.succeed("study rates.toml --model.dim 8 --model.heads 1").out;
   CHECK(box.read("studies/rates/high-rate-2/metrics.jsonl") == weights);
   CHECK(text.starts_with("High and low rates\n\nvariant"));
-  CHECK(text.find("\n  no: steps of “high rate” is above 6: 6\nnot shown\n") != text.npos);
+  CHECK(text.find("\n  no: steps of “high rate” is above 6: 6\n  yes: ") != text.npos);
+  CHECK(text.ends_with("\nnot shown\n"));
   check_error(box, kFailure,
               "studies/rates has runs of the study as it was before: remove the folder, or name another one by --out",
               "study rates.toml");
@@ -148,6 +158,21 @@ TEST_CASE("study: a measure that some variants refuse has no value there; one th
   CHECK(refused.tells("context"));
 }
 
+TEST_CASE("study: a measure may name an option of the run, such as data that only the command line gives") {
+  const Sandbox box("gpt");
+  box.write_valid();
+  box.write("own.toml",
+            "title = \"t\"\nclaim = \"c\"\nconfig = \"tiny.toml\"\n[options]\ntrain.steps = 2\n"
+            "[[variants]]\nname = \"a\"\n[[measures]]\nname = \"tokens\"\nvalue = \"tokens\"\n"
+            "command = [\"eval\", \"{run}\", \"--text\", \"{data.valid}\"]\n");
+  check_error(box, kUsage, "own.toml: tokens: expected the option --data.valid", "study own.toml");
+  CHECK_FALSE(box.has("studies"));
+  const Json result = box.succeed("study own.toml --json --data.valid valid.txt").json();
+  CHECK(result["options"] == Json{"--train.steps", "2", "--data.valid", "valid.txt"});
+  const Json eval = box.succeed("eval studies/own/a-1 --text valid.txt --json").json();
+  CHECK(result["variants"][0]["values"]["tokens"]["mean"] == eval["tokens"]);
+}
+
 TEST_CASE("study: one that is stopped goes on where it was, and ends with the same numbers" * long_test()) {
   const Sandbox box("gpt");
   box.write("rates.toml", kStudy);
@@ -175,10 +200,16 @@ TEST_CASE("study: what is wrong with a file is said in one line") {
   box.write("title.toml", "claim = \"c\"\n" + variant);
   box.write("key.toml", head + "tittle = 1\n" + variant);
   box.write("twice.toml", head + variant + variant);
+  const std::string measure = "[[measures]]\nname = \"a\"\nmetrics = \"loss\"\n";
+  box.write("same.toml", head + variant + measure + measure);
+  box.write("digits.toml", head + variant + measure + "digits = -1\n");
   box.write("folder.toml", head + variant + "[[variants]]\nname = \"a-\"\n[[variants]]\nname = \"a \"\n");
   box.write("line.toml", head + variant + "line = \"l\"\n");
   box.write("axis.toml", head + variant + "[[measures]]\nname = \"m\"\nmetrics = \"loss\"\nline = \"l\"\n");
   box.write("other.toml", head + variant + "[[shown]]\nof = \"a\"\nbelow = \"b\"\n");
+  box.write("than.toml", head + variant + "[[shown]]\nof = \"a\"\nbelow = \"a\"\nthan_measure = \"m\"\n");
+  box.write("bound.toml", head + variant + "[[measures]]\nname = \"m\"\nmetrics = \"step\"\n" +
+                              "[[shown]]\nof = \"a\"\nbelow = 1\nthan_measure = \"m\"\n");
   box.write("measure.toml", head + variant + "[[measures]]\nname = \"m\"\n");
   box.write("option.toml", head + variant + "model.heads = 3\n");
   check_errors(box, kUsage,
@@ -187,9 +218,13 @@ TEST_CASE("study: what is wrong with a file is said in one line") {
                 {"study title.toml", "title.toml: expected the key title"},
                 {"study key.toml", "key.toml: unknown key tittle"},
                 {"study twice.toml", "twice.toml: two variants have the name a"},
+                {"study same.toml", "same.toml: two measures have the name a"},
+                {"study digits.toml", "digits.toml: measures 1: digits: expected a whole number from 0 to 15, got -1"},
                 {"study line.toml", "line.toml: variants 1: line needs x, its place on the line"},
                 {"study axis.toml", "axis.toml: measures 1: line needs x, its place on the line"},
                 {"study other.toml", "other.toml: shown 1: no variant has the name b"},
+                {"study than.toml", "than.toml: shown 1: no measure has the name m"},
+                {"study bound.toml", "bound.toml: shown 1: than_measure needs a variant beside it"},
                 {"study measure.toml", "measure.toml: measures 1: expected either metrics or command"}});
   check_error(box, kFailure, "folder.toml: the names of two variants give the same folder a--1", "study folder.toml");
   check_error(box, kFailure, "cannot open new.toml: there is no such file", "study new.toml");

@@ -291,7 +291,7 @@ TEST_CASE("labels: what does not go together is refused") {
   check_errors(
       box, kUsage,
       {{"eval run --labels valid.tsv --stride 4",
-        "eval: --context and --stride: expected none beside --labels, whose examples are read one by one"},
+        "eval: --context and --stride: expected none, since examples are read as in training"},
        {"eval run --labels valid.tsv --no-pseudo", "eval: --no-pseudo: expected none, …"},
        {"eval run --labels valid.tsv --without-head 0.0,", "head : expected one of 0.0, …, 1.1, which count from 0"}});
   REQUIRE(box.run("train bert.toml --out bert --train.steps 1").exit_code == 0);
@@ -324,6 +324,9 @@ TEST_CASE("sentences: eval --pairs scores the mean vectors of any model, and emb
   check_error(box, 1, "other.tsv: pair 2: char tokenizer: character 'é' (U+00E9) at byte 0 is not in the vocabulary; …",
               "eval lm --pairs other.tsv");
   CHECK(json_of(box, "embed run --text one")["vector"].size() == 24);
+  const Json without = json_of(box, "eval run --pairs pairs.tsv --without-head 0.0 --json");
+  CHECK(without["without_heads"] == Json::array({"0.0"}));
+  CHECK(without["loss"] != tuned["loss"]);
   check_error(
       box, 1,
       "run: the model is fine-tuned to sentences, expected a masked language model; for models that are tuned on "

@@ -27,22 +27,34 @@ TEST_CASE("multi_task: a run is trained, evaluated task by task, asked, and give
             (all["tasks"]["tags"]["loss"].get<double>() + 0.25 * all["tasks"]["text"]["loss"].get<double>()) / 1.25));
   const Json tags = json_of(box, "eval run --labels valid.tsv --task tags --json");
   CHECK(tags["loss"].get<double>() == doctest::Approx(all["tasks"]["tags"]["loss"].get<double>()).epsilon(1e-6));
-  const Json headless = json_of(box, "eval run --json --without-head 0.0");
-  CHECK(headless["without_heads"] == Json{"0.0"});
-  CHECK(headless["tasks"]["tags"]["loss"] != all["tasks"]["tags"]["loss"]);
-  CHECK(json_of(box, "eval run --json --weights q8_0")["weights"] == "q8_0");
-  CHECK(json_of(box, "eval run --json --weights q8_0 --labels valid.tsv")["weights"] == "q8_0");
   check_error(box, kUsage, "eval: --task: expected --labels FILE beside it, which that task evaluates",
               "eval run --task tags");
-  check_error(box, kUsage,
-              "eval: --context and --stride: expected none without input, since the tasks are evaluated as in training",
-              "eval run --stride 4");
   CHECK(result_of(box, "eval run").find("by the tasks' weights") != std::string::npos);
   CHECK(result_of(box, "predict run", {}, "Ella lost her red ball.\n").starts_with("Ella\t"));
   CHECK(!result_of(box, "fill run --text", {"Ella lost her [MASK] ball."}).empty());
   CHECK(!result_of(box, "embed run --text Ella").empty());
   CHECK(result_of(box, "runs .").find("tags + text") != std::string::npos);
   CHECK(json_of(box, "info run --json")["parameters"].contains("task.tags"));
+
+  // The options of eval change what they say, or are refused.
+  const Json without = json_of(box, "eval run --without-head 0.0,0.1 --json");
+  CHECK(without["without_heads"] == Json({"0.0", "0.1"}));
+  for (const char* task : {"tags", "text"}) CHECK(without["tasks"][task]["loss"] != all["tasks"][task]["loss"]);
+  for (const std::string words : {"eval run", "eval run --labels valid.tsv --task tags"}) {
+    CAPTURE(words);
+    const Json rounded = json_of(box, words + " --weights q8_0 --json"), whole = json_of(box, words + " --json");
+    CHECK(rounded["weights"] == "q8_0");
+    CHECK(rounded["loss"] != whole["loss"]);
+    CHECK(rounded["loss"].get<double>() == doctest::Approx(whole["loss"].get<double>()).epsilon(0.05));
+  }
+  check_errors(box, kUsage,
+               {{"eval run --stride 2",
+                 "eval: --context and --stride: expected none, since each task is evaluated as in training"},
+                {"eval run --labels valid.tsv --task tags --context 9",
+                 "eval: --context and --stride: expected none, since examples are read as in training"},
+                {"eval run --no-pseudo",
+                 "eval: --no-pseudo: expected none, since only a masked language model has a pseudo-perplexity"},
+                {"eval run --task tags", "--task requires --labels (see --help)"}});
   check_error(box, kUsage, "--task: expected one of the run's tasks with labels, tags, got text",
               "predict run --task text", {}, "Ella\n");
   check_error(box, kUsage, "unknown option --tasks.text.wieght: did you mean --tasks.text.weight? (see --help)",

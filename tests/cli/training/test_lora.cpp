@@ -124,7 +124,10 @@ TEST_CASE("lora: adapters leave for PEFT and come back, alone or merged with the
     const Json config = Json::parse(box.read("adapters/adapter_config.json"));
     CHECK(config["peft_type"] == "LORA");
     CHECK(config["r"] == 2);
+    const std::string chat = R"({"chat_template": "{% for m in messages %}{{ m.content }};{% endfor %}"})";
+    box.write("base/tokenizer_config.json", chat);
     box.succeed("import adapters --base base --out back");
+    CHECK(box.read("back/tokenizer_config.json") == chat);
     CHECK(loss("back") == doctest::Approx(expected).epsilon(1e-6));
     // Twice the scale is not the same model.
     std::string twice = box.read("adapters/adapter_config.json");
@@ -163,6 +166,8 @@ TEST_CASE("lora: adapters of PEFT that do not fit, or are of another kind, are r
           R"(adapters/adapter_config.json: bias: expected "none", got "all")");
   refuses("\"bias\"", "\"use_dora\": true, \"bias\"",
           "adapters/adapter_config.json: use_dora: expected false, got true");
+  refuses("\"alpha_pattern\": {}", "\"alpha_pattern\": {\"c_attn\": \"x\"}",
+          "adapters/adapter_config.json: alpha_pattern: c_attn: expected a number, got \"x\"");
   refuses("\"lora_alpha\": 16.0", "\"lora_alpha\": \"x\"", "adapters/adapter_config.json: …");
   auto tensors = tapeformer::read_safetensors(box / "adapters/adapter_model.safetensors");
   const auto refuses_tensors = [&](const std::string& message) {

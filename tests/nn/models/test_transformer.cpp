@@ -1,4 +1,5 @@
 // The encoder-decoder Transformer: who sees whom, and what padding may not do.
+#include "tests/long_test.h"
 #include "tests/nn/encoder_decoders.h"
 
 using namespace tapeformer;
@@ -79,7 +80,7 @@ TEST_CASE("transformer: a target's token reaches its own place and the later one
   }
 }
 
-TEST_CASE("transformer: the same in sentences longer than attention's tiles, f64 and f32") {
+TEST_CASE("transformer: the same in sentences longer than attention's tiles, f64 and f32" * long_test()) {
   for (DType dtype : {DType::f64, DType::f32}) {
     TransformerConfig config = small_transformer(dtype);
     config.context = 200;

@@ -9,6 +9,7 @@
 #include "nn/models/rnn.h"
 #include "nn/models/rnn_seq2seq.h"
 #include "nn/models/word2vec.h"
+#include "tests/long_test.h"
 #include "tests/nn/heads_support.h"
 #include "tests/nn/transformer_support.h"
 
@@ -173,7 +174,8 @@ TEST_CASE("hooks: in every family they see every module forward and backward, an
   }
 }
 
-TEST_CASE("hooks: what a forward hook puts in the place of an output is what the model goes on with, backward too") {
+TEST_CASE("hooks: what a forward hook puts in the place of an output is what the model goes on with, backward too" *
+          long_test()) {
   for (const Case& c : all_cases()) {
     if (c.name == "word2vec") continue;  // its largest gradients are large: the differences are coarse
     const auto modules = c.model->named_modules();

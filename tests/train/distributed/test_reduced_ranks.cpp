@@ -1,6 +1,7 @@
 // Runs whose optimizers keep their moments in fewer bits, cut in two and by several ranks.
 #include <cstring>
 
+#include "tests/long_test.h"
 #include "tests/train/distributed/rank_runs.h"
 
 using namespace tapeformer;
@@ -83,7 +84,8 @@ TEST_CASE("ranks: moments in fewer bits are the same to the bit, however many ra
   }
 }
 
-TEST_CASE("ranks: a run with moments in fewer bits goes on with its bits, and with another number of ranks") {
+TEST_CASE("ranks: a run with moments in fewer bits goes on with its bits, and with another number of ranks" *
+          long_test()) {
   const CacheFolder folder;
   for (const Case& c : kCases) {
     CAPTURE(c.optimizer);

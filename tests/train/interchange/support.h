@@ -38,6 +38,15 @@ inline std::map<std::string, Tensor> outputs_of(const Model& model, const std::m
   return outputs;
 }
 
+// The values of a run's weights, whatever the formats in which it has them.
+inline std::map<std::string, std::vector<float>> values_of(const RunFolder& run) {
+  std::map<std::string, std::vector<float>> values;
+  for (const auto& [name, tensor] : read_safetensors(checkpoint_weights(run.checkpoint(0)))) {
+    values[name] = tensor.to(DType::f32).to_vector<float>();
+  }
+  return values;
+}
+
 // The message of the error that the call throws; "none" without one.
 template <class Call>
 std::string message_of(const Call& call) {

@@ -1,4 +1,5 @@
 // GGUF files: what is exported imports again, and what does not fit is refused by name.
+#include "data/chat/chat_format.h"
 #include "nn/formats/gguf.h"
 #include "tests/train/interchange/support.h"
 
@@ -31,8 +32,8 @@ struct ImportedModel : TempFolder {
     import_model(read_published(file), path / type);
     return file;
   }
-  std::string weights(const std::string& name) const {
-    return read_all(path / name / "checkpoints" / "step-000000" / "model.safetensors");
+  std::map<std::string, std::vector<float>> values(const std::string& name) const {
+    return values_of(RunFolder{path / name});
   }
 };
 
@@ -47,14 +48,14 @@ std::string message_for(const TempFolder& folder, const Metadata& metadata) {
 
 }  // namespace
 
-TEST_CASE("gguf: an exported model imports with the same bytes, options and tokens") {
+TEST_CASE("gguf: an exported model imports with the same values, options and tokens") {
   for (const std::string name : {"gpt2", "llama", "llama-tied", "qwen2", "qwen3"}) {
     CAPTURE(name);
     // This model's positions are scaled in llama3's way, but by other factors than Llama 3.1's, which no import knows.
     const ImportedModel model(name,
                               Json::parse(name == "llama" ? R"({"rope_parameters": {"rope_type": "default"}})" : "{}"));
     model.back("f32");
-    CHECK((model.weights("f32") == model.weights("run")));
+    CHECK((model.values("f32") == model.values("run")));
     const TrainedTextModel before = model.run(), after = model.run("f32");
     for (const char* key : {"dim", "heads", "layers", "ff_dim", "context", "norm_eps", "position", "norm_kind"})
       CHECK(before.config.model.options.get(key) == after.config.model.options.get(key));
@@ -64,8 +65,26 @@ TEST_CASE("gguf: an exported model imports with the same bytes, options and toke
     for (const auto& [type, most] : {std::pair{"f16", 5e-3}, {"bf16", 5e-2}, {"q8_0", 5e-2}}) {
       model.back(type);
       CHECK(largest_difference(outputs_of(*model.run(type).model, expected).at("logits"), logits) < most);
+      const auto weights = read_safetensors(checkpoint_weights(RunFolder{model.path / type}.checkpoint(0)));
+      const bool keeps_bf16 = std::string_view(type) == "bf16";
+      CHECK(weights.at("token_embedding.weight").dtype() == (keeps_bf16 ? DType::bf16 : DType::f32));
     }
   }
+}
+
+TEST_CASE("gguf: the chat template of a run is in the file, and an import keeps it with its special tokens") {
+  const ImportedModel model("qwen2");
+  const std::string settings = R"({"chat_template": "{% for m in messages %}{{ m.content + eos_token }}{% endfor %}"})";
+  model.write("run/tokenizer_config.json", settings);
+  const GgufFile file(model.back("f32"));
+  const ChatSettings before = ChatSettings::from_json(settings, "run"),
+                     after = ChatSettings::beside(model.run("f32").run.tokenizer());
+  CHECK(file.text("tokenizer.chat_template") == before.chat_template);
+  CHECK(after.chat_template == before.chat_template);
+  const Tokenizer& tokenizer = *model.run().tokenizer;
+  REQUIRE(file.has("tokenizer.ggml.eos_token_id"));
+  CHECK(after.eos_token ==
+        tokenizer.token_bytes(static_cast<std::int32_t>(file.integer("tokenizer.ggml.eos_token_id"))));
 }
 
 TEST_CASE("gguf: scaled rotary positions") {

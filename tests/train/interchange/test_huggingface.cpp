@@ -40,10 +40,6 @@ void check_outputs(const fs::path& run, const std::map<std::string, Tensor>& exp
   CHECK(compared + 1 + expected.count("segments") == expected.size());
 }
 
-std::string weights_of(const fs::path& run) {
-  return read_all(run / "checkpoints" / "step-000000" / "model.safetensors");
-}
-
 }  // namespace
 
 TEST_CASE("interchange: models that transformers has written have its logits, whatever their dtype, shards and ties") {
@@ -57,7 +53,7 @@ TEST_CASE("interchange: models that transformers has written have its logits, wh
   }
 }
 
-TEST_CASE("interchange: what is exported has the tensors that were imported, and imports to the same bytes") {
+TEST_CASE("interchange: what is exported has the tensors that were imported, and imports to the same values") {
   for (const std::string name : kModels) {
     CAPTURE(name);
     const GoldenModel golden(name);
@@ -72,7 +68,7 @@ TEST_CASE("interchange: what is exported has the tensors that were imported, and
     }
     CHECK(before.tensors->tensors().size() == after.tensors->tensors().size());
     const RunFolder again = import_model(after, golden.path / "again");
-    CHECK(weights_of(again.root) == weights_of(run.root));
+    CHECK((values_of(again) == values_of(run)));
     Json first = Json::parse(read_all(run.tokenizer())), second = Json::parse(read_all(again.tokenizer()));
     CHECK(second["post_processor"].is_null() == !name.starts_with("bert"));  // what an export of a BERT adds
     first.erase("post_processor"), second.erase("post_processor");
@@ -90,6 +86,44 @@ TEST_CASE("interchange: what is exported has the tensors that were imported, and
           "activation_function", "tie_word_embeddings", "layer_norm_eps"}) {
       CAPTURE(key);
       if (was.contains(key)) CHECK(nlohmann::json(was[key]) == nlohmann::json(is[key]));
+    }
+  }
+}
+
+TEST_CASE("interchange: of a model in bf16 the run has the matrices so, on disk and in memory, and the same results") {
+  for (const std::string name : {"gpt2-erf", "llama", "qwen3", "bert"}) {
+    CAPTURE(name);
+    const GoldenModel golden(name), wide(name);
+    NamedTensors halves, tensors;
+    for (const auto& tensor : read_safetensors(golden.folder / "model.safetensors")) {
+      halves.emplace_back(tensor.first, tensor.second.to(DType::bf16));
+      tensors.emplace_back(tensor.first, halves.back().second.to(DType::f32));
+    }
+    write_safetensors(golden.folder / "model.safetensors", halves);
+    write_safetensors(wide.folder / "model.safetensors", tensors);
+    const RunFolder run = golden.import(), of_f32 = wide.import();
+    const auto weights = read_safetensors(checkpoint_weights(run.checkpoint(0)));
+    for (const auto& tensor : read_safetensors(checkpoint_weights(of_f32.checkpoint(0)))) {
+      CAPTURE(tensor.first);
+      const Tensor& same = weights.at(tensor.first);
+      const bool is_position = tensor.first == "position_embedding.weight";  // which no product reads
+      CHECK(tensor.second.dtype() == DType::f32);
+      CHECK(same.dtype() == (same.rank() == 2 && !is_position ? DType::bf16 : DType::f32));
+      CHECK(same.to(DType::f32).to_vector<float>() == tensor.second.to_vector<float>());
+    }
+
+    const auto inputs = read_safetensors(golden.folder / "expected.safetensors");
+    for (const MatmulSetting matmul : {MatmulSetting::medium, MatmulSetting::highest}) {
+      const LoadOptions options{.matmul = matmul, .default_weights = DefaultWeights::as_stored};
+      const auto held = load_run<TrainedTextModel>({run.root}, options),
+                 other = load_run<TrainedTextModel>({of_f32.root}, options);
+      CHECK(held.weights == (matmul == MatmulSetting::medium ? WeightFormat::bf16 : WeightFormat::f32));
+      CHECK(other.weights == WeightFormat::f32);
+      const kernels::MatmulPrecisionScope precision(held.matmul);
+      const auto outputs = outputs_of(*held.model, inputs);
+      for (const auto& output : outputs_of(*other.model, inputs)) {
+        CHECK(outputs.at(output.first).to_vector<float>() == output.second.to_vector<float>());
+      }
     }
   }
 }

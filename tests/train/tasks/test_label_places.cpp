@@ -88,3 +88,19 @@ TEST_CASE(
     }
   }
 }
+
+TEST_CASE("encode_words: a word of which the normalizer leaves nothing is the unknown token, and keeps its place") {
+  const auto tokenizer = Tokenizer::from_json(R"({"added_tokens": [], "normalizer": {"type": "BertNormalizer",
+      "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
+      "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor": null, "decoder": {"type": "WordPiece"},
+      "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+      "max_input_chars_per_word": 100, "vocab": {"[UNK]": 0, "red": 1, "ball": 2}}})",
+                                              "t");
+  constexpr std::string_view kNothing = "\u200b";  // a zero-width space
+  REQUIRE(tokenizer->encode(kNothing).empty());
+  const std::string_view words[] = {"red", kNothing, "ball", kNothing};
+  const EncodedWords encoded = encode_words(words, *tokenizer, std::nullopt);
+  CHECK(encoded.ids == std::vector<std::int32_t>{1, 0, 2, 0});
+  CHECK(encoded.begins == std::vector<std::int64_t>{0, 1, 2, 3, 4});
+  CHECK(encoded.firsts == std::vector<std::int64_t>{0, 1, 2, 3});
+}
