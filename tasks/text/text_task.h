@@ -36,8 +36,8 @@ std::unique_ptr<Objective> make_text_objective_on(const ResolvedConfig& config, 
 std::unique_ptr<ObjectiveData> text_objective_data(LanguageData data);
 LanguageData dummy_tokens(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer);
 
-// Calls load_text_model() for a request. Throws Error unless the run's model is for the task, and UsageError for other
-// weights than f32, which the heads of these tasks do not read.
+// Calls load_text_model() for a request, for a task whose models hold their matrices in f32 alone. Throws Error unless
+// the run's model is for the task, and UsageError for another format.
 template <class M>
 TrainedOnText<M> open_text_run(const EvalRequest& request, std::string_view task,
                                std::unique_ptr<M> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {

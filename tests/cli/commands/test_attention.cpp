@@ -63,5 +63,5 @@ TEST_CASE("attention: of an encoder-decoder, the target is the model's translati
   for (const Json& token : own[2]["queries"]) target += token.get<std::string>();
   CHECK(target == translation.substr(0, translation.size() - 1) + "</s>");
   check_error(box, kUsage, "attention: expected --source for this model", "attention run --json --text abc");
-  check_error(box, kUsage, "--source excludes --text (see --help)", "attention run --json --text abc --source abc");
+  check_error(box, kUsage, "--text excludes --source (see --help)", "attention run --json --text abc --source abc");
 }

@@ -240,7 +240,7 @@ TEST_CASE("tokenizer: train, encode, decode, info") {
     CHECK(result_of(box, "tokenizer decode bpe.json", {}, line) == expected);
   }
 
-  check_error(box, kUsage, "--lines excludes text (see --help)", "tokenizer encode bpe.json text.txt --lines");
+  check_error(box, kUsage, "text excludes --lines (see --help)", "tokenizer encode bpe.json text.txt --lines");
   const std::string info = result_of(box, "tokenizer info bpe.json text.txt");
   for (const char* words : {"kind            bpe\n", "pattern         gpt2\n", "merges          43\n",
                             "vocabulary      300\n", "<|endoftext|> (299)", "bytes per token"}) {

@@ -59,6 +59,8 @@ TEST_CASE("bidirectional model: info counts its parameters, and commands that wr
   check_error(box, 2,
               "stride: expected 0 or 16 (the context), since the windows of a text encoder do not overlap, got 4",
               "eval run --text text.txt --stride 4");
+  check_error(box, kUsage, "eval: --weights: expected f32 for a bidirectional language model, got q8_0",
+              "eval run --text text.txt --weights q8_0");
   check_error(box, 2, "data.within_document: expected false for bilm, which reads on where a document ends, got true",
               "train tiny.toml --out other --data.within_document true --data.document line");
 }

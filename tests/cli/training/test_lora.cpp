@@ -166,8 +166,8 @@ TEST_CASE("lora: adapters of PEFT that do not fit, or are of another kind, are r
           R"(adapters/adapter_config.json: bias: expected "none", got "all")");
   refuses("\"bias\"", "\"use_dora\": true, \"bias\"",
           "adapters/adapter_config.json: use_dora: expected false, got true");
-  refuses("\"alpha_pattern\": {}", "\"alpha_pattern\": {\"c_attn\": \"x\"}",
-          "adapters/adapter_config.json: alpha_pattern: c_attn: expected a number, got \"x\"");
+  refuses("\"alpha_pattern\": {", "\"alpha_pattern\": {\"q\": \"x\",",
+          R"(adapters/adapter_config.json: alpha_pattern: q: expected a number, got "x")");
   refuses("\"lora_alpha\": 16.0", "\"lora_alpha\": \"x\"", "adapters/adapter_config.json: …");
   auto tensors = tapeformer::read_safetensors(box / "adapters/adapter_model.safetensors");
   const auto refuses_tensors = [&](const std::string& message) {
