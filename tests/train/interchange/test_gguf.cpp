@@ -81,7 +81,8 @@ TEST_CASE("gguf: the chat template of a run is in the file, and an import keeps 
                      after = ChatSettings::beside(model.run("f32").run.tokenizer());
   CHECK(file.text("tokenizer.chat_template") == before.chat_template);
   CHECK(after.chat_template == before.chat_template);
-  const Tokenizer& tokenizer = *model.run().tokenizer;
+  const TrainedTextModel run = model.run();
+  const Tokenizer& tokenizer = *run.tokenizer;
   REQUIRE(file.has("tokenizer.ggml.eos_token_id"));
   CHECK(after.eos_token ==
         tokenizer.token_bytes(static_cast<std::int32_t>(file.integer("tokenizer.ggml.eos_token_id"))));
