@@ -49,9 +49,6 @@ void print_evaluation(EvalArguments& arguments) {
         "eval: expected --text FILE, --source FILE and --target FILE, --labels FILE, --images FOLDER, --conversations "
         "FILE, or --pairs FILE");
   }
-  if (!arguments.run.task.empty() && arguments.labels.empty()) {
-    fail_usage("eval: --task: expected --labels FILE beside it, which that task evaluates");
-  }
   arguments.progress = show_progress;
   arguments.warn = warn;
   arguments.on_loaded = log_loaded;

@@ -27,8 +27,6 @@ TEST_CASE("multi_task: a run is trained, evaluated task by task, asked, and give
             (all["tasks"]["tags"]["loss"].get<double>() + 0.25 * all["tasks"]["text"]["loss"].get<double>()) / 1.25));
   const Json tags = json_of(box, "eval run --labels valid.tsv --task tags --json");
   CHECK(tags["loss"].get<double>() == doctest::Approx(all["tasks"]["tags"]["loss"].get<double>()).epsilon(1e-6));
-  check_error(box, kUsage, "eval: --task: expected --labels FILE beside it, which that task evaluates",
-              "eval run --task tags");
   CHECK(result_of(box, "eval run").find("by the tasks' weights") != std::string::npos);
   CHECK(result_of(box, "predict run", {}, "Ella lost her red ball.\n").starts_with("Ella\t"));
   CHECK(!result_of(box, "fill run --text", {"Ella lost her [MASK] ball."}).empty());
