@@ -24,11 +24,16 @@ using KeyValue = std::variant<std::int64_t, double, bool, std::string, std::vect
 struct KeyRange {
   double min, max;
   bool excludes_min = false, excludes_max = false;
+  bool or_minus_one = false;  // whether -1, which stands for another value, is allowed beside the range
 };
 constexpr KeyRange at_least(double min) { return {min, std::numeric_limits<double>::infinity()}; }
 constexpr KeyRange above(double min) { return {min, std::numeric_limits<double>::infinity(), true}; }
 constexpr KeyRange between(double min, double max) { return {min, max}; }
 constexpr KeyRange fraction() { return {0, 1, false, true}; }
+constexpr KeyRange or_minus_one(KeyRange range) {
+  range.or_minus_one = true;
+  return range;
+}
 inline constexpr double kMaxSize = 1 << 20;  // a width, length or count above this is assumed to be a typing error
 
 struct Key {

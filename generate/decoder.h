@@ -29,8 +29,7 @@ class Decoder {
 // before it. The rows of the first call must be what seen_part() returns.
 class CausalDecoder : public Decoder {
  public:
-  // Without the cache the model reads its whole context again for each token.
-  // `context` is what seen_context() returns.
+  // `context` is what seen_context() returns. Without the cache the model reads its whole context again for each token.
   CausalDecoder(const CausalModel& model, bool use_cache, std::optional<std::int64_t> context)
       : model_(model), use_cache_(use_cache), context_(context) {}
 

@@ -1,8 +1,8 @@
 // A caching allocator for tensor storage: freed blocks are kept by size class and used again, so that a loop of fixed
 // shapes asks the system for memory in its first step only. The blocks that it holds, in use and cached, are at most
-// 1.25 times the peak in use: before it asks the system for a block that would exceed this, it takes a larger
-// cached block, resizes one, or returns those that were freed longest ago. So a loop of varying shapes does not
-// collect the blocks of every shape.
+// 1.25 times the peak in use: before it asks the system for a block that would exceed this, it takes a larger cached
+// block, resizes one, or returns those that were freed longest ago. So a loop of varying shapes does not collect the
+// blocks of every shape.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/progress.h"
-#include "train/time/steady_clock.h"
+#include "core/steady_clock.h"
 
 namespace tapeformer {
 

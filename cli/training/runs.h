@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "core/steady_clock.h"
 #include "train/config/config.h"
 #include "train/distributed/communicator.h"
-#include "train/time/steady_clock.h"
 
 namespace tapeformer::cli {
 

@@ -10,12 +10,12 @@
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
 #include "cli/training/comparison.h"
+#include "core/steady_clock.h"
 #include "data/synthetic/corpora.h"
 #include "train/config/matmul_config.h"
 #include "train/run/chosen_checkpoint.h"
 #include "train/run/metrics.h"
 #include "train/run/verdict.h"
-#include "train/time/steady_clock.h"
 
 namespace tapeformer::cli {
 namespace {

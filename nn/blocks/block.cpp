@@ -93,7 +93,8 @@ void StackCache::clear() {
 void StackCache::select(std::span<const std::int64_t> rows) {
   for (BlockCache& block : blocks) {
     if (block.cross.length() > 0) {
-      block.cross.select(selected_sources(rows, block.self.keys().size(0) / block.cross.keys().size(0)));
+      const Tensor own = block.linear.length() > 0 ? block.linear.sums() : block.self.keys();
+      block.cross.select(selected_sources(rows, own.size(0) / block.cross.keys().size(0)));
     }
     block.self.select(rows), block.linear.select(rows);
   }

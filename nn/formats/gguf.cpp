@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "nn/formats/gguf_layout.h"
 
@@ -89,8 +90,12 @@ class GgufFile::Header {
     std::vector<std::int64_t> numbers(count);
     for (std::int64_t& number : numbers) {
       number = std::visit(
-          [](const auto& one) -> std::int64_t {
-            if constexpr (std::is_integral_v<std::decay_t<decltype(one)>>) return static_cast<std::int64_t>(one);
+          [&](const auto& one) -> std::int64_t {
+            using T = std::decay_t<decltype(one)>;
+            if constexpr (std::is_same_v<T, std::uint64_t>) {
+              check(std::in_range<std::int64_t>(one), what, ": a list has ", one, ", which is too large");
+            }
+            if constexpr (std::is_integral_v<T>) return static_cast<std::int64_t>(one);
             return 0;
           },
           get_value(kind, what));

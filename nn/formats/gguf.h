@@ -16,7 +16,8 @@
 
 namespace tapeformer {
 
-// A value of the metadata. Smaller whole numbers are read as these; lists of whole numbers and truth values as i64.
+// A value of the metadata. Smaller whole numbers are read as these; lists of whole numbers and truth values as i64, and
+// lists of f64 as f32.
 using GgufValue = std::variant<std::uint32_t, std::int32_t, std::uint64_t, std::int64_t, float, double, bool,
                                std::string, std::vector<std::string>, std::vector<std::int64_t>, std::vector<float>>;
 
@@ -70,7 +71,8 @@ struct GgufTensor {
 };
 
 // Writes a file of version 3, which appears as a whole or not at all. A row of a tensor must have whole blocks. Throws
-// Error, naming the tensor, for values that the type cannot hold.
+// Error, naming the tensor, for values that the type cannot hold, and for a list with a whole number beyond i32, as
+// which its numbers are written.
 void write_gguf(const std::filesystem::path& path, const std::vector<std::pair<std::string, GgufValue>>& metadata,
                 const std::vector<GgufTensor>& tensors);
 

@@ -8,6 +8,7 @@
 
 #include "autograd/kernels/gemm/q8/q8.h"
 #include "core/error.h"
+#include "core/text/joined.h"
 
 namespace tapeformer {
 namespace {
@@ -142,9 +143,7 @@ const TypeRow* find_row(const Is& is) {
 }
 
 std::string type_names() {
-  std::string names;
-  for (const TypeRow& row : kTypes) names += (names.empty() ? "" : ", ") + std::string(row.type.name);
-  return names;
+  return joined(kTypes, ", ", [](const TypeRow& row) { return row.type.name; });
 }
 
 void write_q8_0(const float* values, char* block) {

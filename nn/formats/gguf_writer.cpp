@@ -1,4 +1,5 @@
 #include <type_traits>
+#include <utility>
 
 #include "nn/formats/gguf.h"
 #include "nn/formats/gguf_layout.h"
@@ -39,6 +40,7 @@ void append_value(std::string& out, const GgufValue& value) {
           append<std::uint64_t>(out, one.size());
           for (const auto& element : one) {
             if constexpr (kWhole) {
+              check(std::in_range<std::int32_t>(element), "GGUF: expected a list of numbers of 32 bits, got ", element);
               append(out, static_cast<std::int32_t>(element));
             } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
               append_text(out, element);

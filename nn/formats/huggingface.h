@@ -15,7 +15,7 @@ struct HuggingFaceNames {
   // What begins the names of the model's tensors ("transformer."), which files without a head leave out; and what
   // begins the names of its heads.
   std::string_view prefix, head_prefix;
-  std::vector<std::string_view> constants;  // the ends of the names of tensors that are no weights
+  std::vector<std::string_view> constants;  // the ends of the names of tensors that are not weights
 };
 
 // GPT-2 (GPT2LMHeadModel): blocks with layer norms and learned positions; all its matrices are (in, out).

@@ -4,6 +4,7 @@
 
 #include "autograd/ops/arithmetic.h"
 #include "autograd/tape/tape.h"
+#include "nn/models/shared/tied_embeddings.h"
 #include "nn/models/shared/transformer_keys.h"
 
 namespace tapeformer {

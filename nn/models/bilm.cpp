@@ -2,7 +2,7 @@
 
 #include "autograd/ops/views.h"
 #include "nn/models/shared/recurrent_keys.h"
-#include "nn/models/shared/transformer_keys.h"
+#include "nn/models/shared/tied_embeddings.h"
 
 namespace tapeformer {
 namespace {

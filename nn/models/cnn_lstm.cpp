@@ -9,7 +9,7 @@
 #include "autograd/tape/tape.h"
 #include "core/ignored_target.h"
 #include "nn/models/shared/recurrent_keys.h"
-#include "nn/models/shared/transformer_keys.h"
+#include "nn/models/shared/tied_embeddings.h"
 
 namespace tapeformer {
 namespace {
@@ -35,9 +35,9 @@ Variable cells_of(const Variable& x) {
   return reshape(permute(x, {0, 2, 3, 1}), {x.size(0), x.size(2) * x.size(3), x.size(1)});
 }
 
-// Returns Σ over the rows of Σ_i (1 − Σ_t α_ti)², where α_t (R, 1, S) are the weights of step t, and t goes over the
-// targets (R, T) that are scored.
-Variable unequal_attention(const std::vector<Variable>& weights, const Tensor& targets) {
+// Returns the penalty for doubly stochastic attention: the sum over the rows of Σ_i (1 − Σ_t α_ti)², where α_t (R, 1,
+// S) are the weights of step t, and t goes over the targets (R, T) that are scored.
+Variable doubly_stochastic_penalty(const std::vector<Variable>& weights, const Tensor& targets) {
   const std::int64_t rows = targets.size(0), steps = targets.size(1);
   const Tensor dense = targets.contiguous(), scored = Tensor::zeros({rows, steps, 1}, weights.front().dtype());
   dispatch_floating(scored.dtype(), [&]<class T>(T) {
@@ -125,7 +125,8 @@ Variable CnnLstm::loss(const SourceBatch& source, const Variable& inputs, const 
   if (count == 0) {
     for (const std::int32_t target : targets.value().to_vector<std::int32_t>()) count += target != kIgnoredTarget;
   }
-  return loss + scale(unequal_attention(weights, targets.value()), config_.attention_penalty / std::max(count, 1.0));
+  return loss +
+         scale(doubly_stochastic_penalty(weights, targets.value()), config_.attention_penalty / std::max(count, 1.0));
 }
 
 namespace {

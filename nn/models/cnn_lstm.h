@@ -30,11 +30,12 @@ ModelFamily cnn_lstm_family();
 // convolutions there are, the less a cell's vector knows of its neighbours. The decoder is a RecurrentDecoder in the
 // order "previous":
 //
-//   α_t = softmax_i w₂ᵀ tanh(W₁ [h_{t−1}; a_i]),  z_t = Σ_i α_ti a_i,  h_t, c_t = LSTM(h_{t−1}, c_{t−1}, [E y_{t−1};
-//   z_t]) h_0 = tanh(W_h ā + b_h),  c_0 = tanh(W_c ā + b_c),  ā = the mean of all a_i
+//   α_t = softmax_i w₂ᵀ tanh(W₁ [h_{t−1}; a_i]),  z_t = Σ_i α_ti a_i
+//   h_t, c_t = LSTM(h_{t−1}, c_{t−1}, [E y_{t−1}; z_t])
+//   h_0 = tanh(W_h ā + b_h),  c_0 = tanh(W_c ā + b_c),  ā = the mean of all a_i
 //
 // In training, λ Σ_i (1 − Σ_t α_ti)² of every image is added to the summed loss (Xu et al., equation 14): each cell
-// should be looked at once. It is no part of CrossEntropyOptions::nll and of the loss on a tape without training.
+// should be looked at once. Neither CrossEntropyOptions::nll nor the loss on a tape without training has this part.
 class CnnLstm : public CaptionModel {
  public:
   // Throws UsageError if the size of the images is no multiple of cells·2^convolutions.

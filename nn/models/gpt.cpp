@@ -7,6 +7,7 @@
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "nn/attention/documents.h"
+#include "nn/models/shared/tied_embeddings.h"
 #include "nn/models/shared/transformer_keys.h"
 
 namespace tapeformer {

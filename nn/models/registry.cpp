@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/text/joined.h"
 #include "core/text/nearest_name.h"
 #include "nn/models/bert.h"
 #include "nn/models/bilm.h"
@@ -41,13 +42,12 @@ void register_model_family(ModelFamily family) {
 
 const ModelFamily& find_model_family(std::string_view name) {
   std::vector<std::string_view> names;
-  std::string known;
   for (const ModelFamily& family : families()) {
     if (family.name == name) return family;
     names.push_back(family.name);
-    known += (known.empty() ? "" : ", ") + family.name;
   }
-  fail_usage("model.type: expected one of ", known, ", got ", name, ": did you mean ", nearest_name(name, names), "?");
+  fail_usage("model.type: expected one of ", joined(names, ", "), ", got ", name, ": did you mean ",
+             nearest_name(name, names), "?");
 }
 
 std::unique_ptr<Module> ModelFamily::make_module(const KeyValues& options, const ModelVocabulary& vocabulary) const {

@@ -69,7 +69,7 @@ struct TrainingDefaults {
   // Own keys of optimizers, which hold for each optimizer that has them.
   std::vector<std::pair<std::string, KeyValue>> optimizer = {};
 };
-// Those of language models.
+// Returns the defaults that language models have.
 TrainingDefaults language_model_training();
 
 struct ModelFamily {

@@ -3,7 +3,7 @@
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "nn/models/shared/recurrent_keys.h"
-#include "nn/models/shared/transformer_keys.h"
+#include "nn/models/shared/tied_embeddings.h"
 
 namespace tapeformer {
 

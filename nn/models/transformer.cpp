@@ -7,6 +7,7 @@
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "nn/interfaces/scored_lengths.h"
+#include "nn/models/shared/transformer_keys.h"
 
 namespace tapeformer {
 namespace {

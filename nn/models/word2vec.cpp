@@ -22,8 +22,9 @@ std::vector<Key> word2vec_keys() {
            "skip_gram: a token predicts each of its contexts; cbow: the mean of the contexts predicts the token",
            std::vector<std::string>{"skip_gram", "cbow"}},
           {"window", std::int64_t{5}, "contexts of a token are those at most so far from it, on both sides", size},
-          {"negatives", std::int64_t{5}, "tokens that are drawn against each predicted one", size},
-          {"negative_power", 0.75, "they are drawn in proportion to their count to this power", at_least(0)},
+          {"negatives", std::int64_t{5},
+           "tokens that are drawn at random for each predicted one, as examples of what it is not", size},
+          {"negative_power", 0.75, "negatives are drawn in proportion to their count to this power", at_least(0)},
           {"context", std::int64_t{32}, "neighbouring tokens of a row of a batch whose contexts are predicted", size}};
 }
 
@@ -35,9 +36,9 @@ std::unique_ptr<Model> make_word2vec(const KeyValues& options, const ModelVocabu
 std::vector<Key> glove_keys() {
   const KeyRange size = between(1, kMaxSize);
   return {{"dim", std::int64_t{64}, "width of a token's vector", size},
-          {"window", std::int64_t{10}, "tokens are near that are at most so far from each other", size},
+          {"window", std::int64_t{10}, "tokens at most so far from each other are a pair", size},
           {"x_max", 100.0, "pairs that occur so often have the full weight", above(0)},
-          {"alpha", 0.75, "the weight of rarer ones is their share of x_max to this power", at_least(0)},
+          {"alpha", 0.75, "pairs that occur less often have the weight (count / x_max)^alpha", at_least(0)},
           {"context", std::int64_t{128}, "pairs of near tokens in a row of a batch", size}};
 }
 

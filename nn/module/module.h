@@ -35,12 +35,12 @@ class ShapesOnly {
   static bool active();
 };
 
-// How a model that is only read holds its matrices: 32, 16 or 8.5 bits a number. Of q8_0 (kernels::Q8Rows), a matrix
-// whose rows are no whole blocks is held in bf16.
+// The format of the matrices of a model that is only read: 32, 16 or 8.5 bits for each number. With q8_0
+// (kernels::Q8Rows), a matrix whose rows are not whole blocks has the format bf16.
 enum class WeightFormat { f32, bf16, q8_0 };
 
-// While an object of this class lives, the modules made by its thread have matrices of f32 in this format. Such models
-// are for inference only, unless it is f32.
+// While an object of this class lives, the modules made by its thread have this format for the matrices that would be
+// f32 (register_matrix()). Unless the format is f32, such modules are for inference only.
 class WeightFormatScope {
  public:
   explicit WeightFormatScope(WeightFormat format);

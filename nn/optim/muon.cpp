@@ -88,13 +88,13 @@ Muon::Muon(const ParameterSlab& slab, const KeyValues& options)
 }
 
 void Muon::update(const OptimizerStep& step) {
-  const kernels::MatmulPrecision precision = kernels::MatmulPrecisionScope::current();
-  // One thread computes all products of a matrix, so that the bits do not depend on the number of threads. For a single
-  // matrix, an empty second chunk makes the loop parallel, and products inside a parallel loop use one thread.
   if (momentum_.is_reduced()) {
     kernels::accumulate_momentum(momentum_.reduced(), slab().gradients().data<float>(), static_cast<float>(beta_),
                                  static_cast<float>(step.gradient_scale), layout(momentum_, step));
   }
+  const kernels::MatmulPrecision precision = kernels::MatmulPrecisionScope::current();
+  // One thread computes all products of a matrix, so that the bits do not depend on the number of threads. For a single
+  // matrix, an empty second chunk makes the loop parallel, and products inside a parallel loop use one thread.
   const std::int64_t count = std::ssize(matrices_), chunks = count == 1 ? 2 : count;
   dispatch_floating(slab().values().dtype(), [&]<class T>(T) {
     parallel_for(0, chunks, 1, [&](std::int64_t i, std::int64_t) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/text/joined.h"
 #include "nn/optim/optimizer_rows.h"
 
 namespace tapeformer {
@@ -11,14 +12,6 @@ namespace {
 std::deque<OptimizerRow>& table() {
   static std::deque<OptimizerRow> rows{adamw_row(), adam_row(), sgd_row(), muon_row()};
   return rows;
-}
-
-// Returns the names as a text: "adamw, adam".
-template <class Things>
-std::string joined_names(const Things& things) {
-  std::string names;
-  for (const auto& thing : things) names += (names.empty() ? "" : ", ") + thing.name;
-  return names;
 }
 
 }  // namespace
@@ -47,7 +40,7 @@ KeyValues optimizer_options(const OptimizerRow& row, const OptimizerSettings& gi
   KeyValues options(keys);
   for (const auto& [name, value] : given) {
     if (!options.has(name)) {
-      fail_usage("optimizer.", name, ": ", row.name, " has no such key; its keys are ", joined_names(keys));
+      fail_usage("optimizer.", name, ": ", row.name, " has no such key; its keys are ", joined(keys, ", ", &Key::name));
     }
     options.set(name, value);
   }
@@ -60,7 +53,7 @@ KeyValues optimizer_options(const OptimizerRow& row, const OptimizerSettings& gi
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const ParameterSlab& slab,
                                           const OptimizerSettings& given) {
   const OptimizerRow* row = find_optimizer_row(name);
-  check(row != nullptr, "make_optimizer: expected one of ", joined_names(table()), ", got ", name);
+  check(row != nullptr, "make_optimizer: expected one of ", joined(table(), ", ", &OptimizerRow::name), ", got ", name);
   return row->make(slab, optimizer_options(*row, given));
 }
 

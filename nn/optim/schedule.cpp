@@ -29,7 +29,8 @@ double cooldown_progress(const ScheduleSpec& schedule, std::int64_t step) {
     return chosen->progress + (1 - chosen->progress) * cooldown_progress(chosen->end, length, step);
   }
   const auto total = static_cast<double>(schedule.total);
-  double length = std::min(schedule.cooldown * total, total - static_cast<double>(schedule.warmup));
+  const double after_warmup = std::max(0.0, total - static_cast<double>(schedule.warmup));
+  double length = std::min(schedule.cooldown * total, after_warmup);
   // A share that was written for a whole number of steps means exactly that number.
   if (std::abs(length - std::round(length)) < 1e-9 * length) length = std::round(length);
   return cooldown_progress(schedule.total, length, step);

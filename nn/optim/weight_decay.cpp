@@ -6,7 +6,7 @@ Key weight_decay_key(double default_decay) {
   return {.name = "weight_decay",
           .default_value = -1.0,
           .help = "decay of matrices",
-          .allowed = at_least(-1),
+          .allowed = or_minus_one(at_least(0)),
           .follows = "optimizer.name",
           .stands_for = default_decay};
 }

@@ -13,7 +13,7 @@ namespace tapeformer {
 Key weight_decay_key(double default_decay);
 
 // Divides the slab into parts, each with its weight decay and learning-rate factor. As in GPT-2 and nanoGPT, parameters
-// with two axes have this weight decay, and vectors (biases and norms) have none.
+// with several axes have this weight decay, and vectors (biases and norms) have none.
 std::vector<kernels::DecayPart> decay_matrices(const ParameterSlab& slab, double weight_decay);
 
 }  // namespace tapeformer

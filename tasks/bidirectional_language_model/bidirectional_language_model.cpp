@@ -4,7 +4,7 @@
 #include "autograd/tape/tape.h"
 #include "core/ignored_target.h"
 #include "nn/models/shared/recurrent_keys.h"
-#include "nn/models/shared/transformer_keys.h"
+#include "nn/models/shared/tied_embeddings.h"
 #include "tasks/common/models.h"
 
 namespace tapeformer {

@@ -5,7 +5,7 @@
 #include "core/json.h"
 #include "data/chat/chat_format.h"
 #include "data/text/text_source.h"
-#include "nn/models/shared/transformer_keys.h"
+#include "nn/models/shared/tied_embeddings.h"
 #include "tasks/interchange/huggingface_layout.h"
 #include "tokenizer/masked_symbols.h"
 #include "tokenizer/special_tokens.h"

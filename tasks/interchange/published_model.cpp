@@ -5,6 +5,7 @@
 
 #include "core/json.h"
 #include "nn/attention/attention.h"
+#include "nn/models/shared/tied_embeddings.h"
 #include "nn/models/shared/transformer_keys.h"
 #include "tasks/common/models.h"
 #include "tokenizer/special_tokens.h"

@@ -6,6 +6,7 @@
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "core/ignored_target.h"
+#include "nn/models/shared/tied_embeddings.h"
 #include "nn/models/shared/transformer_keys.h"
 #include "tasks/common/models.h"
 

@@ -2,7 +2,7 @@
 
 #include "core/text/numbers.h"
 #include "data/synthetic/corpora.h"
-#include "nn/models/shared/transformer_keys.h"
+#include "nn/models/shared/tied_embeddings.h"
 #include "tasks/common/rules.h"
 #include "tasks/common/task_rows.h"
 #include "tasks/masked_language_model/masked_evaluation.h"

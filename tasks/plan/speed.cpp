@@ -5,8 +5,8 @@
 #include <new>
 
 #include "autograd/tensor/allocator.h"
+#include "core/steady_clock.h"
 #include "train/loop/dry_run.h"
-#include "train/time/steady_clock.h"
 
 namespace tapeformer {
 

@@ -8,6 +8,7 @@
 #include "core/hash.h"
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"
+#include "train/config/other_names.h"
 #include "train/config/shared_task_keys.h"
 #include "train/config/toml_text.h"
 
@@ -217,7 +218,8 @@ void add_names(const std::string& prefix, const toml::table& table, std::set<std
     if (value.is_table()) {
       add_names(name, *value.as_table(), names);
     } else {
-      names.insert(name);
+      const auto* const renamed = std::ranges::find(kRenamedKeys, std::string_view(name), &RenamedKey::former);
+      names.emplace(renamed == std::end(kRenamedKeys) ? std::string_view(name) : renamed->name);
     }
   }
 }

@@ -203,7 +203,8 @@ class ResolvedConfig {
 Config parse_config(std::string_view text, const std::string& origin);
 // Reads a configuration from a file, in the same way. Also throws Error if the file cannot be opened.
 Config load_config(const std::filesystem::path& path);
-// Returns the keys that a file gives, such as "model.layers". Throws as load_config() does where the file is no TOML.
+// Returns the keys that a file gives, such as "model.layers", by their present names. Throws as load_config() does
+// where the file is no TOML.
 std::set<std::string> keys_given_in(const std::filesystem::path& path);
 
 // Sets one key to what the command line gives: apply_override(config, "model.layers", "4"). Booleans are true or false;

@@ -1,8 +1,8 @@
 // Looks up keys: those that every configuration has, and those of model families and optimizers.
 #include <algorithm>
-#include <set>
 #include <span>
 
+#include "core/text/joined.h"
 #include "core/text/nearest_name.h"
 #include "nn/optim/optimizers.h"
 #include "train/config/config_table.h"
@@ -146,12 +146,6 @@ std::vector<KeyMeaning> meanings_of(const std::vector<KeyOwner>& owners, const s
     place->owners.emplace_back(owner.name);
   }
   return meanings;
-}
-
-std::string joined(const std::vector<std::string>& words, std::string_view between) {
-  std::string text;
-  for (const std::string& word : words) text += str_cat(text.empty() ? "" : between, word);
-  return text;
 }
 
 // Returns the help of a key that several rows have: every meaning, with its words unless these are the same for all,

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/text/joined.h"
 #include "nn/optim/optimizers.h"
 #include "train/config/config.h"
 #include "train/config/config_table.h"
@@ -83,9 +84,7 @@ bool ends_at_min_lr(ScheduleKind kind) {
   return false;
 }
 
-void check_rules(const Config& config, const ResolvedConfig& resolved) {
-  check_data(config.data);
-  check_tokenizer(config.tokenizer);
+void check_task(const Config& config, const ResolvedConfig& resolved) {
   const TaskRow& task = resolved.task_row();
   for (const std::string& kind : data_kinds(config.data)) {
     const bool is_of_task = kind == "data.labels" || kind == "data.conversations";
@@ -99,12 +98,15 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   require(config.data.images.empty() || resolved.family().reads_images(), "data.images: expected a model of images as ",
           "model.type, got ", resolved.model.type);
   task.check(resolved);
+}
+
+// The rules for how the weights are trained.
+void check_training(const Config& config, const ResolvedConfig& resolved) {
   require(config.train.length_groups == 0 || config.train.accumulate % config.train.length_groups == 0,
           "train.length_groups: expected 0 or a divisor of train.accumulate, which is ", config.train.accumulate,
           ", got ", config.train.length_groups);
   require(config.train.lora_rank == 0 || !config.train.init_from.empty(),
           "train.lora.rank: expected train.init_from beside it, since only adapters learn, got none");
-  require(config.optimizer.lr >= 0, "optimizer.lr: expected a rate of at least 0, or -1, got ", config.optimizer.lr);
   require(!ends_at_min_lr(*config.schedule.kind) || config.schedule.min_lr <= config.optimizer.lr,
           "schedule.min_lr: expected at most optimizer.lr, which is ", config.optimizer.lr, ", got ",
           config.schedule.min_lr);
@@ -122,12 +124,19 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   require(config.train.minutes == 0 || config.schedule.total == config.train.steps,
           "schedule.total: expected 0 beside train.minutes, whose clock says when the rate falls, got ",
           config.schedule.total);
-  require(config.train.ema >= 0, "train.ema: expected a decay of at least 0, or -1, got ", config.train.ema);
   require(config.train.ema == 0 || config.checkpoint.average == 0,
           "train.ema: expected 0 beside checkpoint.average, since a run has one average, got ", config.train.ema);
   require(config.train.ema == 0 || config.train.sync_every == 0,
           "train.ema: expected 0 beside train.sync_every, with which each rank has weights of its own, got ",
           config.train.ema);
+  require(config.train.mask_token + config.train.mask_random <= 1, "train.mask_random: expected at most ",
+          1 - config.train.mask_token, ", since train.mask_token is ", config.train.mask_token, ", got ",
+          config.train.mask_random);
+}
+
+// The rules for what not every family of models can do.
+void check_family(const Config& config, const ResolvedConfig& resolved) {
+  const TaskRow& task = resolved.task_row();
   const ModelFamily& family = resolved.family();
   require(config.train.bptt == 0 || family.bptt > 0, "train.bptt: expected 0 for ", family.name,
           ", which carries no state from row to row, got ", config.train.bptt);
@@ -140,9 +149,12 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
           ", which has no blocks to compute again, got true");
   require(config.eval.stride == 0 || family.bptt == 0, "eval.stride: expected 0 for ", family.name,
           ", which reads a text in order and has no windows, got ", config.eval.stride);
-  require(config.train.mask_token + config.train.mask_random <= 1, "train.mask_random: expected at most ",
-          1 - config.train.mask_token, ", since train.mask_token is ", config.train.mask_token, ", got ",
-          config.train.mask_random);
+  const auto context = resolved.context();
+  require(!context || config.eval.stride <= *context, "eval.stride: expected at most model.context, which is ",
+          context.value_or(0), ", got ", config.eval.stride);
+}
+
+void check_rounds(const Config& config) {
   // Between two outer steps the ranks have different weights, so the run can be neither evaluated nor saved there.
   const auto whole_rounds = [&](const char* key, std::int64_t value) {
     require(config.train.sync_every == 0 || value % config.train.sync_every == 0, key,
@@ -151,9 +163,15 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   whole_rounds("train.steps", config.train.steps);
   whole_rounds("eval.every", config.eval.every);
   whole_rounds("checkpoint.every", config.checkpoint.every);
-  const auto context = resolved.context();
-  require(!context || config.eval.stride <= *context, "eval.stride: expected at most model.context, which is ",
-          context.value_or(0), ", got ", config.eval.stride);
+}
+
+void check_rules(const Config& config, const ResolvedConfig& resolved) {
+  check_data(config.data);
+  check_tokenizer(config.tokenizer);
+  check_task(config, resolved);
+  check_training(config, resolved);
+  check_family(config, resolved);
+  check_rounds(config);
 }
 
 // Returns all keys of the family: those that are given keep their values, the others get their defaults.
@@ -161,9 +179,8 @@ KeyValues family_options(const Config::Model& model, const ModelFamily& family) 
   KeyValues options(family.keys);
   for (const auto& [name, value] : model.options) {
     if (!options.has(name)) {
-      std::string keys;
-      for (const Key& key : family.keys) keys += (keys.empty() ? "" : ", ") + key.name;
-      fail_usage("model.", name, ": ", family.name, " has no such key; its keys are ", keys);
+      fail_usage("model.", name, ": ", family.name, " has no such key; its keys are ",
+                 joined(family.keys, ", ", &Key::name));
     }
     options.set(name, value);
   }

@@ -191,7 +191,8 @@ const std::vector<ConfigEntry>& common_entries() {
                                    "name in the first line or of a JSON field (none = the usual one)"),
         data.key<&D::text_column>("text_column", "column of the texts or words, named like label_column"),
         data.key<&D::images>("images", "a folder of .png images and captions.tsv (file, tab, caption)"),
-        data.key<&D::valid_images>("valid_images", "such a folder for validation (none = data.valid_fraction of it)"),
+        data.key<&D::valid_images>(
+            "valid_images", "a folder like data.images for validation (none = data.valid_fraction of data.images)"),
         data.key<&D::conversations>("conversations",
                                     "conversations for task.kind = instructions: JSON lines with messages, or with "
                                     "prompt and completion"),
@@ -225,7 +226,7 @@ const std::vector<ConfigEntry>& common_entries() {
                                             {}, kFixed),
 
         optimizer.key<&O::name>("name", "the rule by which gradients change the weights"),
-        optimizer.key<&O::lr>("lr", "peak learning rate (-1 = ", at_least(-1)),
+        optimizer.key<&O::lr>("lr", "peak learning rate (-1 = ", or_minus_one(at_least(0))),
         optimizer.key<&O::clip>("clip", "largest global norm of the gradient (0 = no limit)", at_least(0)),
         optimizer.key<&O::embedding_lr>(
             "embedding_lr", "factor of the learning rate of embeddings, a head that is tied to one among them",
@@ -236,7 +237,7 @@ const std::vector<ConfigEntry>& common_entries() {
         schedule.key<&S::kind>(
             "kind", "shape of the learning rate after warm-up (auto = inverse_sqrt with schedule.factor, else "),
         schedule.key<&S::warmup>("warmup", "steps of linear warm-up (-1 = 4000 with schedule.factor, else 200)",
-                                 at_least(-1), {.follows = "schedule.factor"}),
+                                 or_minus_one(at_least(0)), {.follows = "schedule.factor"}),
         schedule.key<&S::total>("total", "step at which cosine, linear and wsd reach min_lr (0 = train.steps)",
                                 at_least(0), {.follows = "train.steps"}),
         schedule.key<&S::min_lr>("min_lr", "last learning rate of cosine, linear and wsd", at_least(0)),
@@ -247,7 +248,7 @@ const std::vector<ConfigEntry>& common_entries() {
             between(0, 1)),
         schedule.key<&S::cooldown>("cooldown", "share of the steps, at their end, in which the rate of wsd falls",
                                    KeyRange{.min = 0, .max = 1, .excludes_min = true}),
-        schedule.key<&S::cooldown_shape>("cooldown_shape", "how it falls: by 1 - t, or by 1 - sqrt(t)"),
+        schedule.key<&S::cooldown_shape>("cooldown_shape", "how the rate of wsd falls: by 1 - t, or by 1 - sqrt(t)"),
 
         train.key<&T::steps>("steps", "optimizer steps", at_least(1)),
         train.key<&T::batch>("batch", "sequences in a micro-step", between(1, kMaxSize)),
@@ -269,12 +270,14 @@ const std::vector<ConfigEntry>& common_entries() {
             "ema",
             "decay of a moving average of the weights over the steps, which is evaluated at the end (0 = "
             "off; -1 = 1 - 10/steps; not beside checkpoint.average)",
-            KeyRange{.min = -1, .max = 1, .excludes_max = true}),
+            or_minus_one(fraction())),
         train.key<&T::mlm_probability>("mlm_probability", "share of the tokens that a masked language model predicts",
                                        KeyRange{.min = 0, .max = 1, .excludes_min = true}, kFixed),
-        train.key<&T::mask_token>("mask_token", "share of these tokens that become [MASK]", between(0, 1), kFixed),
-        train.key<&T::mask_random>("mask_random", "share that become a random token; the others stay", between(0, 1),
-                                   kFixed),
+        train.key<&T::mask_token>("mask_token", "share of the predicted tokens that become [MASK]", between(0, 1),
+                                  kFixed),
+        train.key<&T::mask_random>("mask_random",
+                                   "share of the predicted tokens that become a random token; the others stay",
+                                   between(0, 1), kFixed),
         train.key<&T::seed>("seed", "seed of weights, batches, masks and dropout", at_least(0)),
         train.key<&T::threads>("threads", "threads (0 = OMP_NUM_THREADS, or the physical cores)", between(0, 4096)),
         train.key<&T::recompute>("recompute",
@@ -317,8 +320,9 @@ const std::vector<ConfigEntry>& common_entries() {
             "steps between texts that the model makes for a look: continuations of sample_prompt, or greedy "
             "translations of validation sentences (0 = never)",
             at_least(0)),
-        train.key<&T::sample_tokens>("sample_tokens", "tokens of such a continuation", at_least(1)),
-        train.key<&T::sample_prompt>("sample_prompt", "the text that it continues"),
+        train.key<&T::sample_tokens>("sample_tokens", "tokens of a continuation that train.sample_every makes",
+                                     at_least(1)),
+        train.key<&T::sample_prompt>("sample_prompt", "the text that train.sample_every continues"),
         train.key<&T::comm>("comm",
                             "what travels between the ranks of mpirun: gradients and changes of the weights as they "
                             "are, or rounded to bf16, which halves the bytes"),

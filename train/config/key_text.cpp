@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/text/joined.h"
 #include "core/text/utf8.h"
 
 namespace tapeformer {
@@ -32,12 +33,14 @@ std::vector<std::string> split_commas(std::string_view text) {
 }
 
 std::string range_text(const KeyRange& range) {
-  if (std::isinf(range.max)) return str_cat("value ", range.excludes_min ? "> " : ">= ", range.min);
-  return str_cat(range.min, range.excludes_min ? " < " : " <= ", "value",
+  const char* const before = range.or_minus_one ? "-1 or " : "";
+  if (std::isinf(range.max)) return str_cat(before, "value ", range.excludes_min ? "> " : ">= ", range.min);
+  return str_cat(before, range.min, range.excludes_min ? " < " : " <= ", "value",
                  range.excludes_max ? " < " : " <= ", static_cast<std::int64_t>(range.max));
 }
 
 bool contains(const KeyRange& range, double value) {
+  if (range.or_minus_one && value == -1) return true;
   return (range.excludes_min ? value > range.min : value >= range.min) &&
          (range.excludes_max ? value < range.max : value <= range.max);
 }
@@ -109,11 +112,7 @@ std::optional<KeyValue> parse_key_value(const std::string& text, const Key& key)
 
 std::string command_line_text(const KeyValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* items = std::get_if<std::vector<std::string>>(&value)) {
-    std::string out;
-    for (const std::string& item : *items) out += (out.empty() ? "" : ",") + item;
-    return out;
-  }
+  if (const auto* items = std::get_if<std::vector<std::string>>(&value)) return joined(*items, ",");
   return format_key_value(value);
 }
 
@@ -130,11 +129,7 @@ std::string format_key_value(const KeyValue& value) {
     case KeyType::list:
       break;
   }
-  std::string out = "[";
-  for (const std::string& item : std::get<std::vector<std::string>>(value)) {
-    out += (out.size() > 1 ? ", " : "") + quoted(item);
-  }
-  return out + "]";
+  return "[" + joined(std::get<std::vector<std::string>>(value), ", ", quoted) + "]";
 }
 
 void check_key_value(const std::string& name, const Key& key, const KeyValue& value, const std::string& where) {

@@ -1,7 +1,8 @@
 #include "train/distributed/communicator.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "core/steady_clock.h"
 
 namespace tapeformer {
 
@@ -101,9 +102,9 @@ int Communicator::start_all_gather(void* buffer, std::span<const std::int64_t> b
 }
 
 void Communicator::finish(int transfer) {
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = steady_seconds();
   transport_->wait(transfer);
-  waited_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  waited_s_ += steady_seconds() - begin;
 }
 
 void Communicator::finish_job() {

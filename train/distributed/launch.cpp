@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
 
@@ -21,6 +23,20 @@ std::optional<int> number_in(const char* variable) {
   const char* text = std::getenv(variable);
   if (!text || !*text) return std::nullopt;
   return std::atoi(text);
+}
+
+// Returns the seconds that a rank may be silent. Throws UsageError for a text that is no number of seconds.
+int allowed_silence_s() {
+  constexpr int kDefault = 15;
+  const char* const text = std::getenv("TAPEFORMER_RANK_TIMEOUT");
+  if (!text || !*text) return kDefault;
+  int seconds = 0;
+  const char* const end = text + std::strlen(text);
+  const auto read = std::from_chars(text, end, seconds);
+  if (read.ec != std::errc() || read.ptr != end || seconds < 1) {
+    fail_usage("TAPEFORMER_RANK_TIMEOUT: expected a whole number of seconds, 1 or more, got ", text);
+  }
+  return seconds;
 }
 
 std::filesystem::path find_module() {
@@ -72,7 +88,7 @@ std::string rank_prefix() {
 
 std::unique_ptr<Communicator> join_ranks(void (*lost)(const char* message)) {
   if (!launched_rank()) return std::make_unique<Communicator>();
-  const int silence_s = std::max(1, number_in("TAPEFORMER_RANK_TIMEOUT").value_or(15));
+  const int silence_s = allowed_silence_s();
   return std::make_unique<Communicator>(std::unique_ptr<Transport>(load_module()(silence_s, lost)));
 }
 

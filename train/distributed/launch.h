@@ -18,7 +18,8 @@ std::string rank_prefix();
 // Joins the other ranks; a process that was started alone becomes rank 0 of 1. The MPI module libtapeformer_mpi.so is
 // looked for beside the program and in ../lib/tapeformer; a program that was started alone does not need it.
 // TAPEFORMER_RANK_TIMEOUT (15) is the time in seconds after which a silent rank ends the job: `lost` is called with one
-// line about it. Throws Error when the module is missing or cannot be loaded.
+// line about it. Throws UsageError if it is no whole number above 0, and Error when the module is missing or cannot be
+// loaded.
 std::unique_ptr<Communicator> join_ranks(void (*lost)(const char* message));
 
 // Returns the number of threads that OMP_NUM_THREADS asks for; nullopt if it gives no number.

@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <new>
 #include <numeric>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/parallel.h"
+#include "core/steady_clock.h"
 #include "train/config/matmul_config.h"
 #include "train/distributed/optim_config.h"
 #include "train/loop/trainer.h"
@@ -22,11 +22,10 @@ namespace {
 
 class Stopwatch {
  public:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  double seconds() const { return steady_seconds() - begin_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point begin_ = Clock::now();
+  double begin_ = steady_seconds();
 };
 
 // While an object lives, this process cannot allocate more memory than the machine has: it gets std::bad_alloc or an

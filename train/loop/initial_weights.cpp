@@ -66,7 +66,7 @@ std::vector<std::string> imply_from_run(Config& config, const Config& initial) {
   if (model.type != initial.model.type) return {};
   for (const Key& key : find_model_family(model.type).keys) {
     const auto value = initial.model.options.find(key.name);
-    const bool follows = std::ranges::count(*initial.derived, "model." + key.name) > 0;
+    const bool follows = initial.derived && std::ranges::count(*initial.derived, "model." + key.name) > 0;
     const bool of_first_weights = key.name == "init_std";  // the weights that are read replace the initial ones
     if (key.may_change || follows || of_first_weights || value == initial.model.options.end()) continue;
     const bool is_new = model.options.insert(*value).second;
@@ -78,7 +78,8 @@ std::vector<std::string> imply_from_run(Config& config, const Config& initial) {
 
 // The model keys that differ between the two models and change what the same weights compute.
 std::vector<std::string> differences(const ResolvedConfig& config, const ResolvedConfig& initial) {
-  static constexpr std::string_view kHarmless[] = {"context", "dropout", "attention_dropout", "init_std"};
+  static constexpr std::string_view kHarmless[] = {"context",  "dropout",   "attention_dropout",
+                                                   "init_std", "zero_init", "forget_bias"};
   std::vector<std::string> lines;
   for (const auto& [name, value] : config.model.options.entries()) {
     if (std::ranges::count(kHarmless, name) > 0 || !initial.model.options.has(name)) continue;

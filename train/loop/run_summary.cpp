@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/text/joined.h"
 #include "nn/formats/safetensors.h"
 #include "train/config/run_config.h"
 #include "train/loop/evaluation.h"
@@ -19,17 +20,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Returns the name of a file or folder, without those of the folders that it is in.
+std::string name_of(const fs::path& path) {
+  return (path.has_filename() ? path : path.parent_path()).filename().string();  // "texts/" ends in no file name
+}
+
+// Returns what a run was trained on, in a few words.
 std::string data_of(const ResolvedConfig& config) {
-  if (!config.tasks.empty()) {
-    std::string names;
-    for (const auto& task : config.tasks) names += (names.empty() ? "" : " + ") + task.first;
-    return names;
-  }
+  if (!config.tasks.empty()) return joined(config.tasks, " + ", [](const auto& task) { return task.first; });
   const Config::Data& data = config.data;
   if (!data.corpus.empty()) return data.corpus;
-  if (!data.text.empty()) return fs::path(data.text.front()).filename().string() + (data.text.size() > 1 ? ", …" : "");
-  for (const std::string& file : {data.labels, data.source, data.pairs, data.images}) {
-    if (!file.empty()) return fs::path(file).filename().string();
+  if (!data.text.empty()) return name_of(data.text.front()) + (data.text.size() > 1 ? ", …" : "");
+  for (const std::string& file : {data.labels, data.source, data.pairs, data.images, data.conversations}) {
+    if (!file.empty()) return name_of(file);
   }
   return {};
 }

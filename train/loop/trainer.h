@@ -5,12 +5,12 @@
 #include <optional>
 #include <span>
 
+#include "core/steady_clock.h"
 #include "train/config/config.h"
 #include "train/loop/objective.h"
 #include "train/loop/train_step.h"
 #include "train/loop/training_pace.h"
 #include "train/run/checkpoint.h"
-#include "train/time/steady_clock.h"
 #include "train/time/time_budget.h"
 
 namespace tapeformer {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "core/steady_clock.h"
+
 namespace tapeformer {
 
 void TrainingPace::begin(const std::string& piece) {
   const std::lock_guard lock(mutex_);
-  const Clock::time_point now = Clock::now();
-  if (!piece_.empty()) seconds_[piece_] = std::chrono::duration<double>(now - begin_).count();
+  const double now = steady_seconds();
+  if (!piece_.empty()) seconds_[piece_] = now - begin_;
   piece_ = piece;
   begin_ = now;
 }
@@ -16,7 +18,7 @@ TrainingPace::Now TrainingPace::now() const {
   const std::lock_guard lock(mutex_);
   const auto last = seconds_.find(piece_);
   if (last == seconds_.end()) return {piece_};
-  return {piece_, std::max(0.0, last->second - std::chrono::duration<double>(Clock::now() - begin_).count())};
+  return {piece_, std::max(0.0, last->second - (steady_seconds() - begin_))};
 }
 
 }  // namespace tapeformer

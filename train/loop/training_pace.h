@@ -1,7 +1,6 @@
 // Estimates how long a training takes to reach a point where it can stop.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -25,10 +24,9 @@ class TrainingPace {
   Now now() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
   mutable std::mutex mutex_;
   std::string piece_;
-  Clock::time_point begin_;
+  double begin_ = 0;                       // when it began, by steady_seconds()
   std::map<std::string, double> seconds_;  // how long the last piece with each name took
 };
 

@@ -1,7 +1,6 @@
 #include "train/machine/machine_peak.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +12,7 @@
 #include "core/json.h"
 #include "core/memory.h"
 #include "core/parallel.h"
+#include "core/steady_clock.h"
 #include "data/text/token_cache.h"
 #include "train/machine/machine.h"
 
@@ -24,21 +24,17 @@ using Json = nlohmann::ordered_json;
 // Returns the speed of the fastest of several products of (1024, 1024) matrices: other processes can only make a
 // product slower.
 double measure_peak_flops(kernels::MatmulPrecision precision) {
-  using Clock = std::chrono::steady_clock;
   constexpr std::int64_t kSize = 1024;
   constexpr double kBudget = 0.2, kFlops = 2.0 * kSize * kSize * kSize;
   const kernels::MatmulPrecisionScope scope(precision);
   const Tensor a = Tensor::full({kSize, kSize}, DType::f32, 0.5), c = Tensor::empty({kSize, kSize}, DType::f32);
-  const auto seconds_since = [](Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  };
-  const Clock::time_point first = Clock::now();
+  const double first = steady_seconds();
   double best = 1e9;
-  for (int i = 0; i < 3 || seconds_since(first) < kBudget; ++i) {
-    const Clock::time_point begin = Clock::now();
+  for (int i = 0; i < 3 || steady_seconds() - first < kBudget; ++i) {
+    const double begin = steady_seconds();
     kernels::gemm(c.data<float>(), kSize, {a.data<float>(), kSize}, {a.data<float>(), kSize}, kSize, kSize, kSize, 1.0f,
                   0.0f);
-    best = std::min(best, seconds_since(begin));
+    best = std::min(best, steady_seconds() - begin);
   }
   return kFlops / best;
 }

@@ -33,7 +33,7 @@ struct ClockPlan {
 // functions of seed and step.
 struct TrainingState {
   std::int64_t step = 0;    // steps done
-  std::int64_t tokens = 0;  // targets scored so far
+  std::int64_t tokens = 0;  // tokens so far, as StepSize counts them
   double elapsed_s = 0;     // training time so far
   double best_loss = 0;     // Evaluation::cost() of the best evaluation so far, at step best_step
   std::int64_t best_step = 0;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/text/joined.h"
 
 namespace tapeformer {
 namespace {
@@ -39,12 +40,6 @@ std::map<std::string, std::set<std::string>> kinds_of_state(const std::set<std::
     kinds[name.substr(0, begin) + name.substr(end + 1)].insert(name.substr(begin, end - begin));
   }
   return kinds;
-}
-
-std::string joined(const std::set<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 }  // namespace
@@ -93,8 +88,8 @@ void OptimizerShares::check_kinds(const NamedTensors& places) const {
   for (const auto& [name, place] : places) wanted.insert(PartName(name).whole);
   std::map<std::string, std::set<std::string>> found_kinds = kinds_of_state(names);
   for (const auto& [parameter, expected] : kinds_of_state(wanted)) {
-    check(found_kinds[parameter] == expected, "optimizer state: ", parameter, ": expected ", joined(expected), ", got ",
-          joined(found_kinds[parameter]));
+    check(found_kinds[parameter] == expected, "optimizer state: ", parameter, ": expected ", joined(expected, ", "),
+          ", got ", joined(found_kinds[parameter], ", "));
   }
 }
 

@@ -17,9 +17,8 @@ struct Overfitting {
   double before = 0, after = 0;
 };
 
-// The evaluation at `best_step` has the smallest loss. Returns nullopt unless the
-// last validation loss is more than 2 % above the smallest one, while the training loss fell and is below the
-// validation loss.
+// The evaluation at `best_step` has the smallest loss. Returns nullopt unless the last validation loss is more than 2 %
+// above the smallest one, while the training loss fell and is below the validation loss.
 std::optional<Overfitting> find_overfitting(std::span<const LossPoint> curve, std::int64_t best_step);
 
 }  // namespace tapeformer

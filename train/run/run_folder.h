@@ -5,14 +5,13 @@
 //   RUN/tokenizer.json
 //   RUN/tokenizer-target.json  only where source and target have separate vocabularies
 //   RUN/tokenizer_config.json  only of a model of conversations: its chat template and special tokens (ChatSettings)
-//   RUN/labels.json            only of a model that is fine-tuned on labels: their names; of several tasks, the names
-//   by
-//                              task
+//   RUN/labels.json            only of a model that is fine-tuned on labels: their names, by task if there are several
 //   RUN/base.safetensors       only of a model with adapters: the weights that they change, which stay as they are
 //   RUN/metrics.jsonl
 //   RUN/machine.json           on which machine and with which version it was trained, see train/machine/machine.h
+//   RUN/comparison.json        what simple models reach on its validation data (Baselines), if the training measured it
 //   RUN/report.html            its curves, which the command `train` redraws as it goes
-//   RUN/checkpoints/          see checkpoint_store.h
+//   RUN/checkpoints/           see checkpoint_store.h
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,11 @@ TimeBudget::TimeBudget(const ResolvedConfig& config, TrainingState& state, std::
       after_s_(after_s),
       notify_(std::move(notify)),
       noted_step_(state.step) {
-  is_set() ? take_changed_minutes() : state_.clock.reset();
+  if (is_set()) {
+    take_changed_minutes();
+  } else {
+    state_.clock.reset();
+  }
 }
 
 // Makes the plan of a run that has none, and changes it if train.minutes has changed.
@@ -120,7 +124,10 @@ bool TimeBudget::has_pace() const {
 }
 
 void TimeBudget::ask_for_cooldown() {
-  if (!is_set() || std::exchange(asked_, true) || !has_begun() || !notify_) return;
+  const bool notifies = has_begun() && notify_;
+  if (!is_set() || asked_ || (notifies && recent_steps_ == 0)) return;
+  asked_ = true;
+  if (!notifies) return;
   const std::int64_t end = last_step();
   notify_({.why = CooldownNotice::Why::asked_again, .step = state_.step, .end = end, .seconds = seconds_to(end)});
 }

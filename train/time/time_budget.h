@@ -34,12 +34,13 @@ struct CooldownNotice {
 // does not count, nor does what was lost by a kill.
 //
 // The cool-down begins when the time until the last step is its share of the whole, schedule.cooldown; the last
-// evaluation and checkpoint come after that. Its last step is chosen by
-// the measured pace: recent steps, and what each evaluation, checkpoint and sample took. While it goes on, the pace is
-// looked at every hundredth of the whole time: if the forecast misses the end of the time by more than two hundredths,
-// the last step is moved, and the rate falls on from its present value; a notice follows where that moves it by more
-// than a twentieth of all steps since the last notice. Warm-up is cut short if it would leave less
-// than half of the cool-down's share. If train.steps comes first, the cool-down is the last share of those steps.
+// evaluation and checkpoint come after that. Its last step is chosen by the measured pace: recent steps, and what each
+// evaluation, checkpoint and sample took. While it goes on, the pace is looked at every hundredth of the whole time: if
+// the forecast misses the end of the time by more than two hundredths, the last step is moved, and the rate falls on
+// from its present value. A notice follows when the last step is then further from that of the notice before than a
+// twentieth of all steps. Warm-up is cut short if it would leave less than half of the cool-down's share. If
+// train.steps comes first, the cool-down is the last share of those steps, or what warm-up leaves of them if that is
+// less.
 //
 // On resume, what was chosen stays, unless train.minutes has changed:
 // - to more than the run has taken: the rate goes back to its peak, and a new cool-down is chosen;
@@ -60,7 +61,8 @@ class TimeBudget {
 
   // Says that the previous piece of work has ended and this one begins; names are those that TrainingPace is given.
   void begin(const std::string& piece);
-  // Asks for the cool-down to begin now, over its share of the time that has passed.
+  // Asks for the cool-down to begin now, over its share of the time that has passed. A notice follows if it has begun
+  // already; until a step was measured, which the time in the notice needs, the call is ignored: repeat it.
   void ask_for_cooldown();
   bool is_asked() const { return asked_; }
 

@@ -19,8 +19,8 @@ struct CrossEntropyOptions {
 // The mean cross-entropy in nats (a scalar): logits (N, V), targets i32 (N). Negative targets are ignored.
 Variable cross_entropy(const Variable& logits, const Variable& targets, const CrossEntropyOptions& options);
 // The cross-entropy of logits = x Wᵀ + b, computed in chunks of rows, so that the logits are never in memory all at
-// once: x (N, dim), weight (V, dim), bias (V) or undefined (linear_cross_entropy.cpp). With
-// cap > 0 the logits are softcap(x Wᵀ + b, cap).
+// once: x (N, dim), weight (V, dim), bias (V) or undefined (linear_cross_entropy.cpp). With cap > 0 the logits are
+// softcap(x Wᵀ + b, cap).
 Variable linear_cross_entropy(const Variable& x, const Variable& weight, const Variable& bias, const Variable& targets,
                               const CrossEntropyOptions& options, double cap = 0);
 

@@ -14,7 +14,7 @@ struct ImageShape {
 };
 inline constexpr std::int64_t kImageChannels = 3;
 
-// The key image_size, and the shape that resolved options describe.
+// Returns the key image_size, the width and height of the images.
 Key image_size_key();
 
 // An encoder-decoder whose sources are images. It reads cells · cells vectors of an image, in reading order. A subclass
@@ -25,7 +25,8 @@ class CaptionModel : public EncoderDecoder {
   std::int64_t target_vocab() const override { return embedding_.weight.size(0); }
   Variable logits(const Variable& features) const override { return head_.logits(features); }
   EncoderOutput encode(Tape& tape, const SourceBatch& source) const final;
-  // The layers of the encoder, (B, cells, F) each, for batch.input_features (B, 3, size, size).
+  // Returns the vectors of the encoder's layers, (B, P, F) each, for batch.input_features (B, 3, size, size). P is the
+  // number of places of the image that a layer has a vector for, and may differ between layers like F.
   std::vector<Variable> hidden_states(const Batch& batch) const final;
 
  protected:

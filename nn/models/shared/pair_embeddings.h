@@ -4,7 +4,7 @@
 #include "nn/interfaces/encoder_decoder.h"
 #include "nn/layers/layers.h"
 #include "nn/layers/lm_head.h"
-#include "nn/models/shared/transformer_keys.h"
+#include "nn/models/shared/tied_embeddings.h"
 
 namespace tapeformer {
 
@@ -25,7 +25,7 @@ class PairEmbeddings : public Module {
   Embedding source, target;
 };
 
-// The initial state of the head that predicts target tokens, beside the weight that may be tied to an embedding.
+// The head that predicts target tokens. PairEmbeddingsConfig::tied says whether its weight is that of an embedding.
 struct PairHeadConfig {
   bool with_bias = false;
   Init init;           // of the weight; not used where it is tied

@@ -1,6 +1,6 @@
 #include "nn/models/shared/recurrent_keys.h"
 
-#include "nn/models/shared/transformer_keys.h"
+#include "nn/models/shared/tied_embeddings.h"
 
 namespace tapeformer {
 

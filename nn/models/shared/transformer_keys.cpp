@@ -47,35 +47,6 @@ std::int64_t default_ff_dim(std::int64_t dim, ActivationKind activation) {
 
 }  // namespace
 
-Key pair_tied_key() {
-  Key tied = word_key("tie_embeddings", TiedEmbeddings::all,
-                      "embeddings that share weights (auto = all with a joint vocabulary, else output)");
-  std::get<std::vector<std::string>>(tied.allowed).push_back("auto");
-  tied.default_value = std::string("auto");
-  tied.follows = "tokenizer.joint";
-  return tied;
-}
-
-void resolve_pair_tied(KeyValues& options, bool joint) {
-  const std::string& tied = options.text("tie_embeddings");
-  if (tied == "auto") options.set("tie_embeddings", std::string(joint ? "all" : "output"));
-  if (!joint && tied == "all") {
-    fail_usage("model.tie_embeddings: all needs tokenizer.joint = true, expected none or output");
-  }
-}
-
-Key tied_key(TiedEmbeddings default_value) {
-  return word_key("tie_embeddings", default_value, "embeddings that share weights with the head");
-}
-
-void resolve_tied(KeyValues& options) {
-  if (options.text("tie_embeddings") == "all") options.set("tie_embeddings", std::string("output"));
-}
-
-bool ties_embeddings(const KeyValues& options) {
-  return options.word<TiedEmbeddings>("tie_embeddings") != TiedEmbeddings::none;
-}
-
 std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
   const std::int64_t kLayers = 4, kDim = 128, kContext = 128;
   return {
@@ -93,7 +64,7 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
       changeable({"dropout", 0.0, "dropout probability of embeddings and of each sublayer's output", fraction()}),
       changeable(following("model.dropout",
                            {"attention_dropout", -1.0, "dropout probability of attention weights (-1 = dropout)",
-                            KeyRange{-1, 1, false, true}})),
+                            or_minus_one(fraction())})),
       word_key("norm", defaults.norm, "place of the norm in each sublayer"),
       word_key("norm_kind", defaults.norm_kind,
                "kind of norm: layer, RMS (without mean and bias), batch norm over all tokens, or none"),

@@ -57,6 +57,7 @@ TEST_CASE("instructions: a run on conversations is evaluated, talked with, resum
   CHECK(on.tells("the weights and the tokenizer are those of"));
   CHECK(box.read("more/tokenizer_config.json") == box.read("run/tokenizer_config.json"));
   CHECK(json_of(box, "info more --seconds 0 --json")["type"] == "gpt");
+  CHECK(json_of(box, "runs more --json")[0]["data"] == "chat.jsonl");
   const Json info = json_of(box, "info any.toml --seconds 0 --json");
   CHECK(info["data"] == "read");
   CHECK(info["vocab_from"] == "learned from the data");

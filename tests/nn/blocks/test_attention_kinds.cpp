@@ -201,6 +201,29 @@ TEST_CASE("linear attention: its cache has the same size for any number of token
   CHECK(bytes == std::vector<std::int64_t>(12, 2 * 2 * 4 * (5 + 1) * 8));
 }
 
+TEST_CASE("linear attention: a cache with cross-attention beside it selects the rows of a beam") {
+  const BlockStack stack({.dim = 8, .heads = 2, .ff_dim = 16, .attention_kind = AttentionKind::linear}, 1,
+                         NoPositions{}, /*cross=*/true);
+  stack.initialize_parameters(1);
+  Tape tape(no_grad);
+  const auto random = [&](const Dims& sizes, std::uint64_t seed) {
+    const Tensor tensor = Tensor::empty(sizes, DType::f32);
+    initialize(tensor, Init::normal(1), RandomKey{.seed = seed});
+    return Variable::constant(tape, tensor);
+  };
+  const EncoderOutput encoded{random({2, 3, 8}, 1), Tensor::full({2}, DType::i32, 3)};
+  const auto cache = stack.make_cache(8, 3);
+  stack.forward(random({4, 2, 8}, 2), {.encoded = encoded}, cache.get());  // two rows for each source
+  const auto sums = [&] { return cache->tensors().front().second.to_vector<float>(); };
+  const std::vector<float> before = sums();
+  const std::int64_t rows[] = {1, 0, 2, 2};
+  cache->select(rows);
+  const std::vector<float> after = sums();
+  const std::size_t width = before.size() / 4;
+  REQUIRE(after.size() == before.size());
+  for (std::size_t i = 0; i < after.size(); ++i) CHECK(after[i] == before[rows[i / width] * width + i % width]);
+}
+
 TEST_CASE("linear attention: what does not fit is refused in one line") {
   using Options = std::initializer_list<std::pair<std::string, KeyValue>>;
   const auto message = [](Options options) {

@@ -137,6 +137,8 @@ TEST_CASE("gguf: what is written is read again") {
   CHECK_THROWS_WITH_AS(file.texts("b"), (path + ": the key b is missing").c_str(), Error);
   CHECK_THROWS_WITH_AS(write_gguf(path, {}, {{"v", vector, &gguf_type("Q8_0")}}),
                        "tensor v: a row has 5 values, expected whole blocks of 32", Error);
+  CHECK_THROWS_WITH_AS(write_gguf(path, {{"a.integers", std::vector<std::int64_t>{1, std::int64_t{1} << 31}}}, {}),
+                       "GGUF: expected a list of numbers of 32 bits, got 2147483648", Error);
   CHECK(GgufFile(path).has("a.u32"));  // the file before is still there
 }
 
@@ -155,6 +157,8 @@ TEST_CASE("gguf: what is wrong with a file is named in one line") {
       {begin(0, 1).string("k").u32(9).u32(4).u64(kHuge).text,
        "metadata: 1152921504606846976 of at least 4 bytes, 0 are left"},
       {begin(0, 1).string("k").u32(9).u32(9).u64(1).text, "metadata: a list of values of type 9 is not supported"},
+      {begin(0, 1).string("k").u32(9).u32(10).u64(1).u64(std::uint64_t{1} << 63).text,
+       "metadata: a list has 9223372036854775808, which is too large"},
       {begin(0, 2).string("k").u32(4).u32(1).string("k").u32(4).u32(1).text, "the key k is there twice"},
       {begin(0, 1).string("general.alignment").u32(4).u32(24).text,
        "general.alignment: expected a power of two, got 24"},

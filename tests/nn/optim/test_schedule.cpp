@@ -122,6 +122,13 @@ TEST_CASE("schedule: a share of wsd that means a whole number of steps has the b
   }
 }
 
+TEST_CASE("schedule: wsd has no cool-down in steps that warm-up takes whole") {
+  const ScheduleSpec wsd{.kind = ScheduleKind::wsd, .peak = 1e-3, .warmup = 200, .total = 100};
+  for (const std::int64_t step : {1, 50, 98}) CHECK_FALSE(cools_down_after(wsd, step));
+  CHECK(learning_rate(wsd, 100) == near(5e-4));
+  CHECK(cooldown_from(wsd, 10, 100).progress == near(0.95));  // it begins at the rate that warm-up has reached
+}
+
 TEST_CASE("schedule: wsd warms up, stays at its peak and cools down over the last share of the steps") {
   ScheduleSpec wsd{.kind = ScheduleKind::wsd, .peak = 1e-3, .min_lr = 1e-4, .warmup = 100, .total = 2000};
   CHECK(learning_rate(wsd, 50) == near(5e-4));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "tests/temp_folder.h"
 #include "tests/train/config/config_support.h"
 #include "train/config/other_names.h"
@@ -96,7 +97,9 @@ TEST_CASE("config: a value out of range says what the range is") {
   check_override_error("data.document", "page", "data.document: expected none, file, line or mark, got \"page\"");
   check_override_error("tokenizer.sample", "-1", "tokenizer.sample: expected value >= 0, got -1");
   check_override_error("model.norm", "rms", "model.norm: expected auto, pre or post, got \"rms\"");
-  check_override_error("model.attention_dropout", "-2", "model.attention_dropout: expected -1 <= value < 1, got -2.0");
+  check_override_error("model.attention_dropout", "-0.5",
+                       "model.attention_dropout: expected -1 or 0 <= value < 1, got -0.5");
+  check_override_error("optimizer.weight_decay", "-0.5", "optimizer.weight_decay: expected -1 or value >= 0, got -0.5");
   check_override_error("model.init_std", "-1", "model.init_std: expected value >= 0, got -1.0");
   check_override_error("tokenizer.joint", "no", "tokenizer.joint: expected true or false, got \"no\"");
   check_override_error("eval.patience", "-1", "eval.patience: expected value >= 0, got -1");
@@ -331,4 +334,7 @@ TEST_CASE("config: a key's former name is read, and the new one is written") {
   const std::string written = to_toml(resolve(config));
   CHECK(written.find("\nmlm_probability = 0.25 ") != written.npos);
   CHECK(written.find("mask_rate") == written.npos);
+  const TempFolder folder;
+  write_file_atomically(folder.path / "x.toml", "[train]\nmask_rate = 0.25\n");
+  CHECK(keys_given_in(folder.path / "x.toml") == std::set<std::string>{"train.mlm_probability"});
 }

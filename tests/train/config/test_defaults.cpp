@@ -85,7 +85,7 @@ TEST_CASE("defaults: given values stay, auto and -1 stand for the default") {
   CHECK(resolved({"schedule.factor=1"}).schedule.kind == ScheduleKind::inverse_sqrt);  // of which it is the peak
   CHECK(resolved({"optimizer.lr=-1", "schedule.kind=auto", "model.norm_kind=auto"}) == resolve(Config{}));
   CHECK(parse("[schedule]\nkind = \"auto\"\n") == Config{});
-  check_invalid({"optimizer.lr=-0.5"}, "optimizer.lr: expected a rate of at least 0, or -1, got -0.5");
+  check_invalid({"optimizer.lr=-0.5"}, "optimizer.lr: expected -1 or value >= 0, got -0.5");
   check_invalid({"schedule.min_lr=4e-3"}, "schedule.min_lr: expected at most optimizer.lr, which is 0.003, got 0.004");
   CHECK_FALSE(resolved({"optimizer.name=sgd"}).optimizer.options.contains("beta2"));
   CHECK(optimizer_number(resolved({"optimizer.name=muon"}), "beta2") == 0.99);

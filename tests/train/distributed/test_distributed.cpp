@@ -1,10 +1,12 @@
 // Training by several ranks, here threads of one process: the same losses and weights as one process.
 #include <cmath>
+#include <cstdlib>
 
 #include "nn/models/transformer.h"
 #include "tests/long_test.h"
 #include "tests/nn/support.h"
 #include "tests/train/distributed/rank_runs.h"
+#include "train/distributed/launch.h"
 #include "train/distributed/local_steps.h"
 #include "train/distributed/same_job.h"
 
@@ -231,4 +233,19 @@ TEST_CASE("ranks: with bf16 on the wire all have the same bits, near those of fp
   CHECK(apart > 1e-8);
   CHECK(apart < 1e-2);
   CHECK(rounded.losses[18] == doctest::Approx(exact.losses[18]).epsilon(1e-3));
+}
+
+TEST_CASE("distributed: a time limit of silence that is no number of seconds is refused before ranks are joined") {
+  const char* const size = "OMPI_COMM_WORLD_SIZE";
+  const char* const rank = "OMPI_COMM_WORLD_RANK";
+  const char* const limit = "TAPEFORMER_RANK_TIMEOUT";
+  ::setenv(size, "2", 1), ::setenv(rank, "0", 1);
+  for (const char* text : {"a minute", "0", "-5", "1.5", "60s", "99999999999"}) {
+    ::setenv(limit, text, 1);
+    CHECK_THROWS_WITH_AS(
+        join_ranks(nullptr),
+        (std::string("TAPEFORMER_RANK_TIMEOUT: expected a whole number of seconds, 1 or more, got ") + text).c_str(),
+        UsageError);
+  }
+  for (const char* name : {size, rank, limit}) ::unsetenv(name);
 }

@@ -145,7 +145,7 @@ TEST_CASE("moving average: its decay may follow the number of steps, and it begi
   CHECK(resolve(resolved({"train.ema=-1", "train.steps=1000"}).values()).train.ema == doctest::Approx(0.99));
   check_invalid({"train.ema=-1", "train.minutes=1", "schedule.kind=wsd"},
                 "train.ema: expected a decay beside train.minutes, which has no number of steps beforehand, got -1");
-  check_invalid({"train.ema=-0.5"}, "train.ema: expected a decay of at least 0, or -1, got -0.5");
+  check_invalid({"train.ema=-0.5"}, "train.ema: expected -1 or 0 <= value < 1, got -0.5");
   check_invalid({"train.ema=0.5", "checkpoint.average=3"},
                 "train.ema: expected 0 beside checkpoint.average, since a run has one average, got 0.5");
   check_invalid({"train.ema=0.5", "train.sync_every=10"},

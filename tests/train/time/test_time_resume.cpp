@@ -24,6 +24,15 @@ TEST_CASE("time budget: killed in its cool-down, a run goes on to the same bytes
   CHECK(resumed.notices.empty());
   CHECK(resumed.state.step == straight.state.step);
   CHECK(resumed.weights() == straight.weights());
+  // Who asks for the cool-down at once gets the answer when a step was measured.
+  TimedRun asked;
+  asked.take(killed, saved);
+  asked.go(
+      {.stop_requested = [&] { return asked.state.step == saved + 5; }, .cooldown_requested = [] { return true; }});
+  REQUIRE(asked.notices.size() == 1);
+  CHECK((asked.notices[0].why == CooldownNotice::Why::asked_again));
+  CHECK(asked.notices[0].step == saved + 2);
+  CHECK(asked.notices[0].seconds == Approx(0.05 * static_cast<double>(asked.notices[0].end - saved)).epsilon(0.2));
   // Whatever the clock says, the rates are the same until the end is moved.
   TimedRun slower;
   slower.take(killed, saved);
