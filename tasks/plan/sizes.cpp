@@ -162,13 +162,13 @@ void choose_rates(PlanDraft& draft, double adam_rate, double adam_power) {
   draft.choose("optimizer.adamw_lr", adam, width);
 }
 
-void choose_clock(PlanDraft& draft) {
+void choose_clock(PlanDraft& draft, double cooldown) {
   const double minutes = draft.request().minutes;
   draft.choose("train.minutes", minutes, "--minutes");
   draft.choose("train.steps", kNoStepLimit, "no limit: the clock ends the training");
   draft.choose("schedule.kind", word_of(ScheduleKind::wsd), "its rate falls in time for the end");
-  draft.choose("schedule.cooldown", tuning::kCooldown,
-               fmt::format("the rate falls in the last {:.0f} % of the steps", 100 * tuning::kCooldown));
+  draft.choose("schedule.cooldown", cooldown,
+               fmt::format("the rate falls in the last {:.0f} % of the steps", 100 * cooldown));
 }
 
 }  // namespace tapeformer

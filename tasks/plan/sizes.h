@@ -60,8 +60,9 @@ void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens
 // Chooses the rates: this one falls with the power of the width, and Muon has its own for the matrices.
 void choose_rates(PlanDraft& draft, double adam_rate, double adam_power);
 
-// Chooses the keys by which the training ends in time: train.minutes, train.steps, and the schedule.
-void choose_clock(PlanDraft& draft);
+// Chooses the keys by which the training ends in time: train.minutes, train.steps, and the schedule, whose rate falls
+// in this share of the steps.
+void choose_clock(PlanDraft& draft, double cooldown = tuning::kCooldown);
 
 // "1.2 million", for the reasons.
 std::string amount(double value);

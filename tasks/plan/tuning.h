@@ -64,11 +64,13 @@ inline constexpr double kLongContextMinutes = 2;
 // They fall with the width to these powers.
 inline constexpr double kMuonRate = 0.02, kMuonPower = 0, kAdamRate = 3e-3, kAdamPower = 0.5;
 inline constexpr double kRateWidth = 128;
-// AdamW's or Adam's rates of other tasks: of translation, of models that learn labels from scratch, and of fine-tuning.
+// AdamW's or Adam's rates of other tasks: of translation without Muon, of models that learn labels from scratch, and of
+// fine-tuning.
 inline constexpr double kTranslationRate = 5e-3, kTranslationPower = 0.5, kScratchRate = 3e-3, kScratchPower = 0.5;
 inline constexpr double kFineTuningRate = 1e-3, kFineTuningPower = 1.5;
 // Warm-up and cool-down as shares of the steps, and the limits of warm-up.
-inline constexpr double kWarmupShare = 0.03, kTranslationWarmupShare = 0.1, kCooldown = 0.6;
+inline constexpr double kWarmupShare = 0.03, kTranslationWarmupShare = 0.06;
+inline constexpr double kCooldown = 0.6, kTranslationCooldown = 0.7;
 inline constexpr std::int64_t kFewestWarmup = 10, kMostWarmup = 1000;
 
 // Dropout: none for up to so many passes over the data, then so much more with each doubling, up to the most.
@@ -113,12 +115,16 @@ inline constexpr FixedKey kTranslationKeys[] = {
     {"model.norm", "pre", "it needs no long warm-up"},
     {"model.attention_dropout", "0", "as in multi30k-tiny.toml"},
     {"model.tie_embeddings", "all", "one vocabulary: source, target and head share its vectors"},
-    {"optimizer.name", "adam", "as published"},
+    {"optimizer.name", "muon", "it learns most in a second"},
     {"optimizer.clip", "0", "as in multi30k-tiny.toml"},
     {"train.label_smoothing", "0.1", "as published"},
     {"train.batch_tokens", "1024", "small batches, each of sentences of like lengths"},
     {"train.length_groups", "0", "each micro-step draws lengths of its own"},
     {"eval.bleu_tokenize", "none", "the text is scored as it is written"},
+};
+// What a translation has with Muon only: Adam's decay would be part of the gradient.
+inline constexpr FixedKey kTranslationMuonKeys[] = {
+    {"optimizer.weight_decay", "0.01", "as in multi30k-tiny.toml"},
 };
 inline constexpr FixedKey kLabelKeys[] = {
     {"optimizer.name", "adamw", "as published"},

@@ -85,7 +85,7 @@ Plan plan_translation(const PlanRequest& request) {
   if (draft.text("model.type") != "transformer") {
     fail_usage("--minutes: expected transformer as model.type of an encoder-decoder, got ", draft.text("model.type"));
   }
-  choose_clock(draft);
+  choose_clock(draft, tuning::kTranslationCooldown);
   const TargetSize target = training_pairs(request.given.data);
   choose_pair_tokenizer(draft, target);
   const double of_token = token_bytes(draft.config(), target.text);
@@ -101,10 +101,13 @@ Plan plan_translation(const PlanRequest& request) {
       power_of_two(tuning::kSentenceContext * mean, tuning::kLeastSentenceContext, tuning::kMostSentenceContext),
       fmt::format("sentences have about {:.0f} tokens", mean));
   draft.choose(tuning::kTranslationKeys);
+  const bool muon = draft.text("optimizer.name") == "muon";
+  if (muon) draft.choose(tuning::kTranslationMuonKeys);
   draft.choose("train.accumulate", tuning::kMostPairMicroSteps, "");
-  SizedDraft sized = choose_size(draft, tuning::kTranslationLadder, data, target_tokens_of_step, [](PlanDraft& tried) {
+  SizedDraft sized = choose_size(draft, tuning::kTranslationLadder, data, target_tokens_of_step, [&](PlanDraft& tried) {
     tried.choose("model.ff_dim", tuning::kTranslationFf * tried.integer("model.dim"), "narrow, for little data");
-    choose_rates(tried, tuning::kTranslationRate, tuning::kTranslationPower);
+    choose_rates(tried, muon ? tuning::kAdamRate : tuning::kTranslationRate,
+                 muon ? tuning::kAdamPower : tuning::kTranslationPower);
   });
   choose_matmul(sized, target_tokens_of_step);
   choose_micro_steps(sized.draft, sized.tokens);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.h"
+#include "tasks/plan/rules.h"
 #include "tests/temp_folder.h"
 #include "tests/train/plan/fake_timer.h"
 
@@ -71,6 +72,31 @@ TEST_CASE("plan: short sentences are translated by characters; keys of a transla
   request.given.model.type = "rnn_seq2seq";
   CHECK_THROWS_WITH(make_plan(request),
                     "--minutes: expected transformer as model.type of an encoder-decoder, got rnn_seq2seq");
+}
+
+TEST_CASE("plan: translations learn by Muon, with a cool-down of their own; where Adam is given, none of Muon's keys") {
+  FakeMachine machine;
+  PlanRequest request = request_of(machine, 1);
+  request.given.model.type = "transformer";
+  request.given.data.corpus = "reverse";
+  const Plan plan = make_plan(request);
+  const ResolvedConfig config = resolve(plan.config);
+  const std::int64_t dim = *config.model_dim();
+  CHECK(config.optimizer.name == "muon");
+  CHECK(config.optimizer.lr == rate_for(tuning::kMuonRate, tuning::kMuonPower, dim));
+  CHECK(std::get<double>(config.optimizer.options.at("adamw_lr")) ==
+        rate_for(tuning::kAdamRate, tuning::kAdamPower, dim));
+  CHECK(chosen(plan, "optimizer.weight_decay") == "0.01");
+  CHECK(config.schedule.cooldown == tuning::kTranslationCooldown);
+  for (const ResolvedConfig& measured : machine.measured) CHECK(measured.optimizer.name == "muon");
+
+  request.given.optimizer.name = "adam";
+  request.given_keys = {"optimizer.name"};
+  const Plan adam = make_plan(request);
+  CHECK(chosen(adam, "optimizer.weight_decay") == "");
+  CHECK(chosen(adam, "optimizer.adamw_lr") == "");
+  const ResolvedConfig by_adam = resolve(adam.config);
+  CHECK(by_adam.optimizer.lr == rate_for(tuning::kTranslationRate, tuning::kTranslationPower, *by_adam.model_dim()));
 }
 
 TEST_CASE("plan: labels are learned from scratch by an encoder; with train.init_from only rates and times are chosen") {
