@@ -41,6 +41,7 @@ bool ShapesOnly::active() { return shapes_only > 0; }
 
 WeightFormatScope::WeightFormatScope(WeightFormat format) : previous_(std::exchange(weight_format, format)) {}
 WeightFormatScope::~WeightFormatScope() { weight_format = previous_; }
+WeightFormat WeightFormatScope::current() { return weight_format; }
 
 Variable Module::register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init,
                                  const ParameterRole& role) {

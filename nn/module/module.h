@@ -45,6 +45,8 @@ class WeightFormatScope {
  public:
   explicit WeightFormatScope(WeightFormat format);
   ~WeightFormatScope();
+  // The format of the modules that this thread makes now.
+  static WeightFormat current();
   WeightFormatScope(const WeightFormatScope&) = delete;
   WeightFormatScope& operator=(const WeightFormatScope&) = delete;
 

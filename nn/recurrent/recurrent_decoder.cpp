@@ -97,6 +97,10 @@ RecurrentDecoder::RecurrentDecoder(const RecurrentDecoderConfig& config)
   }
   for (std::int64_t i = 0; i < stack.layers; ++i) {
     const std::int64_t in = i == 0 ? stack.input_dim + extra_width(config) : stack.dim;
+    // readouts() cuts a matrix of the first layer in two parts, and a matrix in blocks cannot be cut.
+    const WeightFormat format = WeightFormatScope::current();
+    const bool is_cut = i == 0 && attention_ && format == WeightFormat::q8_0;
+    const WeightFormatScope scope(is_cut ? WeightFormat::bf16 : format);
     layers_.push_back(std::make_unique<RecurrentLayer>(stack, in));
     register_module(str_cat("layers.", i), *layers_.back());
   }

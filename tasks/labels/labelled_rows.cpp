@@ -37,21 +37,12 @@ EncodedWords RowEncoder::encode_pieces(const LabelledExample& example, const std
   }
 }
 
-void RowEncoder::require_tokens(const LabelledExample& example, const EncodedWords& encoded, std::size_t first,
-                                const std::string& where) const {
-  for (std::size_t i = first; i < example.pieces.size(); ++i) {
-    check(encoded.begins[i + 1] > encoded.begins[i], where, "the tokenizer has no token for the word \"",
-          example.pieces[i], "\", so that nothing can be said of it");
-  }
-}
-
 std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, const std::string& where) const {
   if (task_.extracts_span) return {encode_question(example, where)};
   const std::span<const std::string> pieces = example.pieces;
   const EncodedWords encoded = encode_pieces(example, where);
   const std::int64_t total = std::ssize(encoded.ids), special = symbols_ ? 2 : 0;
   check(total > 0, where, "expected text, got none");
-  if (!task_.pooled) require_tokens(example, encoded, 0, where);
   const std::int64_t room = context_.value_or(total + special) - special;
   const std::int64_t parts = (total + room - 1) / room, enough = (total + parts - 1) / parts;
 
@@ -84,7 +75,6 @@ std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, cons
 
 LabelledRow RowEncoder::encode_question(const LabelledExample& example, const std::string& where) const {
   const EncodedWords encoded = encode_pieces(example, where);
-  require_tokens(example, encoded, 1, where);
   const std::int64_t question = encoded.begins[1], special = symbols_ ? 3 : 0;
   // The number of tokens of the question and the text that fit.
   const std::int64_t room = context_.value_or(std::ssize(encoded.ids) + special) - special;

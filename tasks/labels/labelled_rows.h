@@ -56,9 +56,6 @@ class RowEncoder {
  private:
   EncodedWords encode_pieces(const LabelledExample& example, const std::string& where) const;
   LabelledRow encode_question(const LabelledExample& example, const std::string& where) const;
-  // Throws Error for a piece, from `first` on, that has no tokens: a tokenizer may drop characters, such as U+200B.
-  void require_tokens(const LabelledExample& example, const EncodedWords& encoded, std::size_t first,
-                      const std::string& where) const;
   // The position, from the beginning of a piece, of the token whose vector predicts the piece's label. If the model is
   // causal, this is the last token, the only one that has seen the whole piece; else it is the first token of the piece
   // itself, not the space before it.
