@@ -184,7 +184,7 @@ TEST_CASE("q8_0 weights: recurrent encoder-decoders, whose first layer's matrix 
     CAPTURE(name_of(config));
     config.stack.input_dim = config.stack.dim = 32;
     const RnnSeq2Seq model(config);
-    randomize(model);
+    model.initialize_parameters(1);
     const std::unique_ptr<RnnSeq2Seq> held = held_in(WeightFormat::q8_0, model);
     const PairBatch batch = batch_of(config, random_pairs(config, kSourceLengths, kTargetLengths), 9, 8);
     const std::vector<float> expected = logits_of(model, batch.source, batch.inputs).to_vector<float>(),
