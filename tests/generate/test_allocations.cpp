@@ -40,7 +40,7 @@ void operator delete(void* block, std::align_val_t) noexcept { std::free(block);
 void operator delete(void* block, std::size_t, std::align_val_t) noexcept { std::free(block); }
 
 TEST_CASE("generate: a token asks the system for no memory, and for no block as large as the logits") {
-  GptConfig config{.vocab = 5000, .context = 128, .layers = 1};
+  GptConfig config{.vocab = 5000, .context = 128, .layers = 1, .block = {}};
   config.block = {.dim = 16, .heads = 4, .ff_dim = 32, .dtype = DType::f32};
   const Gpt model(config);
   model.initialize_parameters(1);
