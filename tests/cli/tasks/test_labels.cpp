@@ -174,7 +174,7 @@ TEST_CASE("labels: a word of which the tokenizer leaves nothing is the unknown t
     for (std::size_t at; (at = text.find(nothing)) != text.npos;) text.replace(at, nothing.size(), "left");
     return text;
   };
-  for (const std::string line : {nothing + " up\n", "up " + nothing + "\n", nothing + "\n"}) {
+  for (const std::string& line : {nothing + " up\n", "up " + nothing + "\n", nothing + "\n"}) {
     const std::string labels = result_of(box, "predict run --json", {}, line);
     CHECK(with_unknown_word(labels) == result_of(box, "predict run --json", {}, with_unknown_word(line)));
   }
