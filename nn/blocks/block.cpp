@@ -6,6 +6,7 @@
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/helpers/products.h"
 #include "autograd/tape/recompute.h"
+#include "autograd/tape/tape.h"
 #include "nn/attention/documents.h"
 
 namespace tapeformer {
