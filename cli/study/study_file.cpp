@@ -62,10 +62,7 @@ class Fields {
     for (const auto& [section, keys] : table_.items()) {
       if (known_.contains(section)) continue;
       if (!keys.is_object()) fail_usage(where_, ": unknown key ", section);
-      for (const auto& [key, value] : keys.items()) {
-        options.push_back("--" + section + "." + key);
-        add_value(value, section + "." + key, options);
-      }
+      for (const auto& [key, value] : keys.items()) add_option(section + "." + key, value, options);
     }
     return options;
   }
@@ -78,8 +75,13 @@ class Fields {
   const std::string& where() const { return where_; }
 
  private:
-  void add_value(const Json& value, const std::string& key, TrainOptions& options) const {
-    if (value.is_object()) fail_usage(where_, ": ", key, ": expected a value, got a table");
+  // A table within a section has keys such as train.lora.rank.
+  static void add_option(const std::string& key, const Json& value, TrainOptions& options) {
+    if (value.is_object()) {
+      for (const auto& [part, inner] : value.items()) add_option(key + "." + part, inner, options);
+      return;
+    }
+    options.push_back("--" + key);
     if (!value.is_array()) {
       options.push_back(value.is_string() ? value.get<std::string>() : value.dump());
       return;
