@@ -1,6 +1,7 @@
 #include "nn/formats/gguf.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -149,7 +150,12 @@ void GgufFile::read_header() {
 }
 
 void GgufFile::read_places(Header& header, std::uint64_t count) {
-  const std::int64_t alignment = has(kAlignmentKey) ? integer(kAlignmentKey) : kAlignment;
+  std::int64_t alignment = kAlignment;
+  if (const auto found = metadata_.find(kAlignmentKey); found != metadata_.end()) {
+    const auto* const given = std::get_if<std::uint32_t>(&found->second);
+    check(given != nullptr, kAlignmentKey, ": expected a power of two, got another type");
+    alignment = *given;
+  }
   check(alignment > 0 && alignment <= 1 << 20 && std::has_single_bit(static_cast<std::uint64_t>(alignment)),
         kAlignmentKey, ": expected a power of two, got ", alignment);
   std::vector<std::pair<std::int64_t, std::string>> by_offset;
@@ -189,11 +195,14 @@ void GgufFile::read_places(Header& header, std::uint64_t count) {
   std::int64_t end = 0;
   for (const auto& [offset, name] : by_offset) {
     Place& place = places_[name];
-    check(offset >= end, "tensor ", name, ": it overlaps another one");
-    end = offset + place.bytes;
-    check(data + end <= file_.size(), "tensor ", name, ": it lies outside of the file");
+    // The format knows no gaps: one is what a wrong type or size leaves.
+    check(offset == end, "tensor ", name, ": expected it at ", end, ", behind the one before, the header places it at ",
+          offset);
+    check(data + offset + place.bytes <= file_.size(), "tensor ", name, ": it lies outside of the file");
+    end = aligned(offset + place.bytes, alignment);
     place.begin += data;
   }
+  check(file_.size() <= data + end, "the tensors end at ", data + end, ", the file has ", file_.size(), " bytes");
 }
 
 DType GgufFile::dtype(const std::string& name) const { return type(name).name == "BF16" ? DType::bf16 : DType::f32; }
@@ -244,8 +253,11 @@ std::int64_t GgufFile::integer(const std::string& key) const {
 
 double GgufFile::number(const std::string& key) const {
   const auto found = metadata_.find(key);
-  if (found != metadata_.end() && std::holds_alternative<double>(found->second)) return std::get<double>(found->second);
-  return value<float>(key, "a number");
+  const bool wide = found != metadata_.end() && std::holds_alternative<double>(found->second);
+  const double number = wide ? std::get<double>(found->second) : value<float>(key, "a number");
+  check(std::isfinite(static_cast<float>(number)), origin(), ": ", key, ": expected a finite number of f32, got ",
+        number);
+  return number;
 }
 
 bool GgufFile::boolean(const std::string& key) const { return value<bool>(key, "true or false"); }

@@ -21,8 +21,8 @@ namespace tapeformer {
 using GgufValue = std::variant<std::uint32_t, std::int32_t, std::uint64_t, std::int64_t, float, double, bool,
                                std::string, std::vector<std::string>, std::vector<std::int64_t>, std::vector<float>>;
 
-// A file whose header has been read and checked: every count, length, type and offset lies within the file, and no
-// tensor overlaps another. The values stay in the file.
+// A file whose header has been read and checked: every count, length, type and offset lies within the file, and the
+// tensors fill it, one behind the other. The values stay in the file.
 class GgufFile : public TensorSource {
  public:
   // Versions 2 and 3. Throws Error that names the file, and what is wrong with it.
@@ -39,7 +39,7 @@ class GgufFile : public TensorSource {
   bool has(const std::string& key) const { return metadata_.contains(key); }
   // The value of a key; the functions throw Error that names the file and the key if it is missing or of another type.
   std::int64_t integer(const std::string& key) const;  // 0 or more
-  double number(const std::string& key) const;
+  double number(const std::string& key) const;         // finite, also as f32
   bool boolean(const std::string& key) const;
   const std::string& text(const std::string& key) const;
   const std::vector<std::string>& texts(const std::string& key) const;

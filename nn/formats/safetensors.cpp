@@ -86,6 +86,10 @@ struct Place {
 
 // Reads a tensor's entry of the header. Throws Error unless its number of bytes is the one that dtype and shape need.
 Place read_place(const std::string& name, const json& entry) {
+  check(entry.is_object(), "expected an object, got ", dump_json(entry));
+  for (const char* key : {"dtype", "shape", "data_offsets"})
+    check(entry.contains(key), "the key \"", key, "\" is missing");
+  check(entry.at("dtype").is_string(), "dtype: expected a text, got ", dump_json(entry.at("dtype")));
   const json& offsets = entry.at("data_offsets");
   check(offsets.is_array() && offsets.size() == 2, "data_offsets: expected two numbers, got ", dump_json(offsets));
   Place place{.begin = whole_number(offsets[0]),

@@ -23,19 +23,20 @@ constexpr const char *kFrequencies = "rope_freqs.weight", *kChatTemplate = "toke
 // A key of the metadata behind the architecture's name, and the one of config.json that says the same.
 struct GgufKey {
   const char *theirs, *config;
+  bool is_real = false;  // not a whole number
 };
 constexpr GgufKey kGpt2Keys[] = {
     {"context_length", "n_positions"},  {"embedding_length", "n_embd"},
     {"block_count", "n_layer"},         {"feed_forward_length", "n_inner"},
-    {"attention.head_count", "n_head"}, {"attention.layer_norm_epsilon", "layer_norm_epsilon"}};
+    {"attention.head_count", "n_head"}, {"attention.layer_norm_epsilon", "layer_norm_epsilon", true}};
 constexpr GgufKey kLlamaKeys[] = {{"context_length", "max_position_embeddings"},
                                   {"embedding_length", "hidden_size"},
                                   {"block_count", "num_hidden_layers"},
                                   {"feed_forward_length", "intermediate_size"},
                                   {"attention.head_count", "num_attention_heads"},
                                   {"attention.head_count_kv", "num_key_value_heads"},
-                                  {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
-                                  {"rope.freq_base", "rope_theta"},
+                                  {"attention.layer_norm_rms_epsilon", "rms_norm_eps", true},
+                                  {"rope.freq_base", "rope_theta", true},
                                   {"rope.dimension_count", "head_dim"}};
 
 bool is_architecture(std::string_view name) {
@@ -124,10 +125,7 @@ Json config_of(const GgufFile& file, const std::string& architecture) {
                                                                              "rope.freq_base", "rope.dimension_count"},
                                              key.theirs) > 0;
     if (optional && !file.has(name)) continue;
-    const auto found = file.metadata().find(name);
-    const bool real = found != file.metadata().end() &&
-                      (std::holds_alternative<float>(found->second) || std::holds_alternative<double>(found->second));
-    if (real) {
+    if (key.is_real) {
       config[key.config] = short_number(file.number(name));
     } else {
       config[key.config] = file.integer(name);

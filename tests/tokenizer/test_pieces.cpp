@@ -1,6 +1,7 @@
 // Tokenizers of published models: ids by Hugging Face's tokenizers, made by golden/make_pieces.py.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -321,6 +322,8 @@ TEST_CASE("gguf vocabulary: what has no place there is refused by name") {
         "f: tokenizer.ggml.merges: merge 1 of 1: expected \"a b\", got \"ab\"");
   CHECK(from({.model = "llama", .tokens = {"a", "b"}, .scores = {0}}) ==
         "f: tokenizer.ggml.scores: expected 2 values, got 1");
+  CHECK(from({.model = "llama", .tokens = {"a", "b"}, .scores = {0, NAN}}) ==
+        "f: tokenizer.ggml.scores: the score of token 1 is not a number");
   CHECK(from({.model = "gpt2", .pre = "gpt-2", .tokens = {"a", "b"}, .bos = 7, .add_bos = true}) ==
         "f: tokenizer.ggml.bos_token_id: expected an id below 2");
 }

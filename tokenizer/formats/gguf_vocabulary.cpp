@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -116,6 +117,9 @@ std::unique_ptr<Tokenizer> read_byte_level(const GgufVocabulary& from) {
 std::unique_ptr<Tokenizer> read_scored(const GgufVocabulary& from) {
   check(from.scores.size() == from.tokens.size(), "tokenizer.ggml.scores: expected ", from.tokens.size(),
         " values, got ", from.scores.size());
+  const auto no_number = std::ranges::find_if(from.scores, [](float score) { return std::isnan(score); });
+  check(no_number == from.scores.end(), "tokenizer.ggml.scores: the score of token ", no_number - from.scores.begin(),
+        " is not a number");
   Vocabulary written = written_vocabulary(from);
   std::unordered_set<std::string_view> normal;
   SentencePieceRules rules;

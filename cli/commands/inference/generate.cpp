@@ -191,9 +191,6 @@ class TextGenerator {
       if (!arguments_.json) print_line("");
       return;
     }
-    if (session.forgotten() > 0) {
-      log_warning("the context is full: the oldest {} messages were forgotten", session.forgotten());
-    }
     const double seconds = steady_seconds() - begin;
     tokens_ += answer.tokens, seconds_ += seconds;
     const bool is_cut = answer.end == ChatAnswer::End::length;
@@ -209,6 +206,9 @@ class TextGenerator {
                   {"seed", session.seed()},
                   {"end", end},
                   {"tokens_per_s", rate(answer.tokens, seconds)}});
+    }
+    if (session.forgotten() > 0) {
+      log_warning("the context is full: the oldest {} messages were forgotten", session.forgotten());
     }
     flush_results();
   }

@@ -194,13 +194,17 @@ TEST_CASE("safetensors: wrong headers are errors that say what is wrong") {
   CHECK(error(entry("F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]")) == "a shape has 9 axes: at most 8 are supported");
   CHECK(error(entry("F32", "[1]", "[0,4]")) == "the tensors have 4 bytes, the file has 8");
 
+  CHECK(error(R"({"w":1})") == "tensor w: expected an object, got 1");
+  CHECK(error(R"({"w":{}})") == "tensor w: the key \"dtype\" is missing");
+  CHECK(error(R"({"w":{"dtype":"F32","shape":[2]}})") == "tensor w: the key \"data_offsets\" is missing");
+  CHECK(error(R"({"w":{"dtype":4,"shape":[2],"data_offsets":[0,8]}})") == "tensor w: dtype: expected a text, got 4");
+  CHECK(error(R"({"w":{"dtype":"F32","shape":"2","data_offsets":[0,8]}})") ==
+        "tensor w: shape: expected a list of numbers, got \"2\"");
+  CHECK(error(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":8}})") ==
+        "tensor w: data_offsets: expected two numbers, got 8");
+
   // These messages come from the JSON parser.
-  for (const char* header :
-       {"", "x", "{", "[]x", R"({"w":1})", R"({"w":{}})", R"({"w":null})", R"({"w":{"dtype":"F32","shape":[2]}})",
-        R"({"w":{"dtype":4,"shape":[2],"data_offsets":[0,8]}})",
-        R"({"w":{"dtype":"F32","shape":"2","data_offsets":[0,8]}})",
-        R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0]}})",
-        R"({"w":{"dtype":"F32","shape":[2],"data_offsets":8}})", "{\"w\xff\":1}"}) {
+  for (const char* header : {"", "x", "{", "[]x", "{\"w\xff\":1}"}) {
     CAPTURE(header);
     const std::string message = error(header);
     CHECK(message != "none");

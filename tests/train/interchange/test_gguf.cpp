@@ -1,4 +1,6 @@
 // GGUF files: what is exported imports again, and what does not fit is refused by name.
+#include <cmath>
+
 #include "data/chat/chat_format.h"
 #include "nn/formats/gguf.h"
 #include "tests/train/interchange/support.h"
@@ -122,7 +124,12 @@ TEST_CASE("gguf: models and files that do not fit are refused by name") {
   for (const char* key :
        {"context_length", "embedding_length", "block_count", "feed_forward_length", "attention.head_count"})
     add(str_cat("gpt2.", key).c_str(), std::uint32_t{key[0] == 'b' ? 1U : 8U});
-  add("gpt2.attention.layer_norm_epsilon", 1e-5F);
+  add("gpt2.attention.layer_norm_epsilon", NAN);
+  CHECK(message_for(folder, metadata) == "gpt2.attention.layer_norm_epsilon: expected a finite number of f32, got nan");
+  metadata.back().second = 1e-5F;
+  metadata[1].second = 8.5F;
+  CHECK(message_for(folder, metadata) == "gpt2.context_length: expected a whole number, 0 or more");
+  metadata[1].second = std::uint32_t{8};
   CHECK(message_for(folder, metadata) == "the key tokenizer.ggml.model is missing");
   add("tokenizer.ggml.model", std::string("gpt2"));
   add("tokenizer.ggml.pre", std::string("gpt-2"));
