@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/steady_clock.h"
+
 namespace tapeformer {
 namespace {
 
@@ -42,11 +44,11 @@ void Span::begin(SpanKind kind, const char* name, const KernelWork& work) {
   } else {
     outer_kernel_s_ = std::exchange(kernel_seconds, 0);
   }
-  begin_ = std::chrono::steady_clock::now();
+  begin_ = steady_seconds();
 }
 
 void Span::end() {
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  const double seconds = steady_seconds() - begin_;
   if (rows.empty()) return;
   ProfileRow& row = rows[row_];
   row.seconds += seconds;

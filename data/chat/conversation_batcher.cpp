@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "core/ignored_target.h"
 #include "core/random.h"
-#include "core/shuffle.h"
 
 namespace tapeformer {
 namespace {
@@ -16,14 +15,6 @@ constexpr std::ptrdiff_t kOpenRows = 64;                        // rows in which
 
 std::int64_t positions_of(const ChatTokens& conversation) { return std::ssize(conversation.ids) - 1; }
 
-// The order of `count` things in an epoch.
-std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch, std::uint64_t stream) {
-  std::vector<std::int64_t> order = arange(count);
-  RandomStream random({.seed = seed, .step = static_cast<std::uint32_t>(epoch), .stream = stream});
-  shuffle(order, random);
-  return order;
-}
-
 }  // namespace
 
 ConversationBatcher::ConversationBatcher(std::span<const ChatTokens> conversations,
@@ -31,7 +22,9 @@ ConversationBatcher::ConversationBatcher(std::span<const ChatTokens> conversatio
     : conversations_(conversations), options_(options) {
   check(!conversations.empty(), "conversations: expected at least one, got none");
   // Which conversations share a row is random, but stays the same in all epochs.
-  for (const std::int64_t i : shuffled(std::ssize(conversations), options.seed, 0, kPackStream)) {
+  EpochOrder packing(std::ssize(conversations), options.seed, kPackStream);
+  for (std::int64_t number = 0; number < std::ssize(conversations); ++number) {
+    const std::int64_t i = packing.at(number);
     const std::int64_t needed = positions_of(conversations[i]);
     check(needed >= 1 && needed <= options.length, "conversation ", i + 1, ": expected 2 to ", options.length + 1,
           " tokens, got ", needed + 1);
@@ -42,18 +35,14 @@ ConversationBatcher::ConversationBatcher(std::span<const ChatTokens> conversatio
     row->positions += needed;
     row->scored += conversations[i].scored();
   }
+  order_ = EpochOrder(rows(), options.seed, kRowOrderStream);
 }
 
 std::vector<const ConversationBatcher::Row*> ConversationBatcher::rows_of(std::int64_t step, std::int64_t of_step,
                                                                           std::int64_t first, std::int64_t count) {
   std::vector<const Row*> chosen;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t number = (step - 1) * of_step + first + i, epoch = number / rows();
-    if (epoch_ != epoch) {
-      order_ = shuffled(rows(), options_.seed, epoch, kRowOrderStream);
-      epoch_ = epoch;
-    }
-    chosen.push_back(&rows_[order_[number % rows()]]);
+    chosen.push_back(&rows_[order_.at((step - 1) * of_step + first + i)]);
   }
   return chosen;
 }

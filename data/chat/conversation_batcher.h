@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/shuffle.h"
 #include "data/chat/chat_format.h"
 
 namespace tapeformer {
@@ -53,8 +54,7 @@ class ConversationBatcher {
   const std::span<const ChatTokens> conversations_;
   const ConversationRowOptions options_;
   std::vector<Row> rows_;
-  std::vector<std::int64_t> order_;  // of the rows in the epoch epoch_
-  std::int64_t epoch_ = -1;
+  EpochOrder order_;  // of the rows
 };
 
 }  // namespace tapeformer

@@ -59,6 +59,8 @@ Muon::Muon(const ParameterSlab& slab, const KeyValues& options)
       weight_decay_(options.number("weight_decay")),
       nesterov_(options.boolean("nesterov")),
       adamw_rate_(options.number("lr") > 0 ? options.number("adamw_lr") / options.number("lr") : 0) {
+  check(adamw_rate_ > 0 || options.number("adamw_lr") == 0,
+        "optimizer.lr: expected above 0 beside optimizer.adamw_lr, which is a rate for the same schedule, got 0");
   const std::vector<ParameterSlab::Part>& parts = slab.parts();
   if (std::ranges::any_of(parts, is_matrix)) {
     momentum_ = add_moment("momentum", state_format(options), /*has_sign=*/true, is_matrix);

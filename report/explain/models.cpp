@@ -2,6 +2,7 @@
 #include "autograd/kernels/gemm/precision.h"
 #include "autograd/ops/ops.h"
 #include "autograd/tape/tape.h"
+#include "core/steady_clock.h"
 #include "core/text/numbers.h"
 #include "nn/models/gpt.h"
 #include "nn/models/transformer.h"
@@ -9,7 +10,6 @@
 #include "tasks/common/load_run.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace tapeformer::explain {
 namespace {
@@ -88,9 +88,9 @@ Variable ids_on(Tape& tape, std::int64_t first, std::int64_t count, std::int64_t
 
 template <class F>
 double milliseconds(const F& f) {
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = steady_seconds();
   f();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  return 1000 * (steady_seconds() - begin);
 }
 
 constexpr std::int64_t kShortest = 8;  // tokens before the first one that is timed

@@ -1,7 +1,7 @@
 // Fine-tunes a model on labelled examples.
 #pragma once
 
-#include "tasks/common/epoch_order.h"
+#include "core/shuffle.h"
 #include "tasks/labels/labelled_data.h"
 #include "tasks/labels/labelled_rows.h"
 #include "train/loop/objective.h"

@@ -1,7 +1,7 @@
 // Fine-tunes a model such that the vectors of two sentences are near if these say the same.
 #pragma once
 
-#include "tasks/common/epoch_order.h"
+#include "core/shuffle.h"
 #include "tasks/sentences/sentence_vectors.h"
 #include "train/loop/objective.h"
 

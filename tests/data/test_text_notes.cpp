@@ -18,7 +18,7 @@ struct ReadText {
   std::vector<std::string> notes;
 };
 
-ReadText read(const std::vector<fs::path>& paths, const TextOptions& options = {}) {
+ReadText read_with_notes(const std::vector<fs::path>& paths, const TextOptions& options = {}) {
   const FileText source(paths, options);
   TextReader reader(source, 1000);
   ReadText out;
@@ -34,19 +34,19 @@ const std::string kByteOrderMark = "\xEF\xBB\xBF";
 
 TEST_CASE("text notes: nothing is odd about plain text") {
   const TempFolder folder;
-  CHECK(read({folder.write("a.txt", "one"), folder.write("b.txt", varied_text(300))}).notes.empty());
-  CHECK(read({folder.write("a.gz", gzip("one")), folder.write("b.zst", zstd("two"))}).notes.empty());
-  CHECK(read({folder.write("a.jsonl", R"({"text": "\ud83d\ude42 \\ud83d"})")}).text == "\U0001F642 \\ud83d");
+  CHECK(read_with_notes({folder.write("a.txt", "one"), folder.write("b.txt", varied_text(300))}).notes.empty());
+  CHECK(read_with_notes({folder.write("a.gz", gzip("one")), folder.write("b.zst", zstd("two"))}).notes.empty());
+  CHECK(read_with_notes({folder.write("a.jsonl", R"({"text": "\ud83d\ude42 \\ud83d"})")}).text == "\U0001F642 \\ud83d");
 }
 
 TEST_CASE("text notes: files without text are skipped") {
   const TempFolder folder;
   const fs::path full = folder.write("full.txt", "x"), empty = folder.write("empty.txt", ""),
                  other = folder.write("other.jsonl", "\n{\"text\": \"\"}\n");
-  const ReadText one = read({empty, full});
+  const ReadText one = read_with_notes({empty, full});
   CHECK(one.text == "x");
   CHECK(one.notes == std::vector<std::string>{"1 file has no text and is skipped: " + empty.string()});
-  CHECK(read({full, other, empty}).notes ==
+  CHECK(read_with_notes({full, other, empty}).notes ==
         std::vector<std::string>{"2 files have no text and are skipped; the first: " + other.string()});
 }
 
@@ -54,18 +54,18 @@ TEST_CASE("text notes: a byte order mark is removed, at the beginning of each fi
   const TempFolder folder;
   const fs::path first = folder.write("a.txt", kByteOrderMark + "one" + kByteOrderMark),
                  second = folder.write("b.jsonl.gz", gzip(kByteOrderMark + R"({"text": "two"})"));
-  const ReadText out = read({first, second});
+  const ReadText out = read_with_notes({first, second});
   CHECK(out.text == "one" + kByteOrderMark + "two");
   CHECK(out.notes == std::vector<std::string>{"2 files begin with a byte order mark, which is removed; the first: " +
                                               first.string()});
-  CHECK(read({folder.write("c.txt", "\xEF\xBB")}).text == "\xEF\xBB");
+  CHECK(read_with_notes({folder.write("c.txt", "\xEF\xBB")}).text == "\xEF\xBB");
 }
 
 TEST_CASE("text notes: half of a pair of escapes in JSON becomes U+FFFD") {
   const TempFolder folder;
   const auto text_of = [&](const std::string& escaped) {
     const fs::path path = folder.write("a.jsonl", "{\"text\": \"ok\"}\n{\"text\": \"" + escaped + "\"}\n");
-    const ReadText out = read({path});
+    const ReadText out = read_with_notes({path});
     CHECK(out.notes ==
           std::vector<std::string>{"1 line of JSON has half of a pair of \\u escapes, which is replaced by U+FFFD: " +
                                    path.string() + ":2"});
@@ -84,15 +84,15 @@ TEST_CASE("text notes: bytes 0 behind a gzip file are ignored, other bytes are a
   const std::string text = varied_text(100000);
   for (const std::size_t zeros : {std::size_t{1}, std::size_t{512}, std::size_t{1} << 19}) {
     const fs::path path = folder.write("a.gz", gzip(text) + gzip("more") + std::string(zeros, '\0'));
-    const ReadText out = read({path});
+    const ReadText out = read_with_notes({path});
     CHECK((out.text == text + "more"));
     CHECK(out.notes == std::vector<std::string>{"1 file has bytes 0 behind its compressed data, which are ignored: " +
                                                 path.string()});
   }
-  CHECK_THROWS_WITH_AS(read({folder.write("b.gz", gzip("x") + "garbage")}), doctest::Contains(": not gzip data"),
-                       Error);
-  CHECK_THROWS_WITH_AS(read({folder.write("c.gz", std::string(100, '\0'))}), doctest::Contains(": not gzip data"),
-                       Error);
+  CHECK_THROWS_WITH_AS(read_with_notes({folder.write("b.gz", gzip("x") + "garbage")}),
+                       doctest::Contains(": not gzip data"), Error);
+  CHECK_THROWS_WITH_AS(read_with_notes({folder.write("c.gz", std::string(100, '\0'))}),
+                       doctest::Contains(": not gzip data"), Error);
 }
 
 TEST_CASE("text notes: a zstd file with a window that is too large is called that") {
@@ -111,14 +111,14 @@ TEST_CASE("text notes: a zstd file with a window that is too large is called tha
   const std::string expected = path.string() +
                                ": its window is too large: expected at most 128 MiB; compress it without zstd's --long "
                                "or --ultra";
-  CHECK_THROWS_WITH_AS(read({path}), expected.c_str(), Error);
+  CHECK_THROWS_WITH_AS(read_with_notes({path}), expected.c_str(), Error);
 }
 
 TEST_CASE("text notes: a file that does not look like text is named") {
   const TempFolder folder;
   const auto is_noted = [&](const std::string& bytes) {
     const fs::path path = folder.write("a.bin", bytes);
-    const ReadText out = read({path});
+    const ReadText out = read_with_notes({path});
     CHECK((out.text == bytes));
     if (out.notes.empty()) return false;
     CHECK(out.notes[0] == "1 file does not look like text (bytes 0, or many that are not UTF-8): " + path.string());

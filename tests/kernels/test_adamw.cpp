@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/kernels/decay_parts.h"
 #include "tests/kernels/kernel_test.h"
 
 using namespace tapeformer;
@@ -22,10 +23,6 @@ State<T> start(std::int64_t n) {
           random_array<T>(n, 4, -0.1, 0.1)};
 }
 
-// Parts of uneven lengths, with and without decay and with rates of their own, that share chunks and span several.
-std::vector<DecayPart> parts_of(std::int64_t n) {
-  return {{n / 7, 0.1}, {n / 7 + n / 3, 0}, {n - n / 5, 0.01, 0.25}, {n, 0.5, 0}};
-}
 const DecayPart& part_of(std::int64_t i, const std::vector<DecayPart>& parts) {
   return *std::ranges::upper_bound(parts, i, {}, &DecayPart::end);
 }

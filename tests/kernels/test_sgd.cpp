@@ -2,17 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/kernels/decay_parts.h"
 #include "tests/kernels/kernel_test.h"
 
 using namespace tapeformer;
 using namespace tapeformer::kernels;
 
 namespace {
-
-// Parts of uneven lengths, with and without decay and with rates of their own, that share chunks and span several.
-std::vector<DecayPart> parts_of(std::int64_t n) {
-  return {{n / 7, 0.1}, {n / 7 + n / 3, 0}, {n - n / 5, 0.01, 0.25}, {n, 0.5, 0}};
-}
 
 // The update as PyTorch's SGD writes it, in double.
 void reference_step(double& w, double& v, double grad, const SgdStep& s, const DecayPart& part) {

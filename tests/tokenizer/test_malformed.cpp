@@ -58,8 +58,6 @@ void check_damage(const std::string& good, const std::string& name, const Read& 
   }
 }
 
-const std::vector<std::string> kNone;
-
 std::unique_ptr<Tokenizer> trained_bpe() { return train("bpe", 259, "abc\nabc\nabc\nab", {"<s>"}); }
 
 }  // namespace
@@ -163,7 +161,7 @@ TEST_CASE("malformed: settings of a tokenizer.json that would give other ids") {
 TEST_CASE("malformed: vocab.json and merges.txt") {
   const Gpt2Files good = write_gpt2_files(*trained_bpe());
   const auto read_both = [](const std::string& vocab, const std::string& merges) {
-    return read_gpt2_files({vocab, merges}, {"v.json", "m.txt"}, SplitPattern::gpt2, kNone);
+    return read_gpt2_files({vocab, merges}, {"v.json", "m.txt"}, SplitPattern::gpt2, {});
   };
   const auto read_vocab = [&](const std::string& vocab) { return read_both(vocab, good.merges); };
   const auto read_merges = [&](const std::string& merges) { return read_both(good.vocab, merges); };
@@ -218,7 +216,7 @@ TEST_CASE("malformed: vocab.json and merges.txt") {
 TEST_CASE("malformed: tiktoken's files") {
   const std::string good = write_tiktoken_file(*trained_bpe());
   const auto read = [](const std::string& text) {
-    return read_tiktoken_file(text, "r.tiktoken", SplitPattern::gpt2, kNone);
+    return read_tiktoken_file(text, "r.tiktoken", SplitPattern::gpt2, {});
   };
   const auto line = [](std::string_view bytes, std::string_view rank) {
     return write_base64(bytes) + " " + std::string(rank) + "\n";

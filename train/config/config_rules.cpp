@@ -112,6 +112,9 @@ void check_training(const Config& config, const ResolvedConfig& resolved) {
           config.schedule.min_lr);
   require(config.schedule.factor == 0 || resolved.model_dim(), "schedule.factor: expected 0, since ",
           resolved.model.type, " has no key model.dim, got ", config.schedule.factor);
+  require(config.schedule.factor == 0 || config.schedule.kind == ScheduleKind::inverse_sqrt,
+          "schedule.factor: expected 0, since only the peak of inverse_sqrt follows from it and schedule.kind is ",
+          word_of(*config.schedule.kind), ", got ", config.schedule.factor);
   require(config.eval.patience == 0 || config.eval.every > 0,
           "eval.patience: expected eval.every above 0 beside it, since patience counts evaluations, got ",
           config.eval.every);

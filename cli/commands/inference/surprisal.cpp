@@ -231,6 +231,9 @@ void score_pairs(const SurprisalArguments& arguments) {
 }
 
 void print_surprisal(const SurprisalArguments& arguments) {
+  if (arguments.top > 0 && !arguments.json && arguments.out.empty()) {
+    fail_usage("surprisal: --top: expected --json or --out PAGE beside it, got none");
+  }
   if (!arguments.source.empty()) return score_pairs(arguments);
   if (arguments.text.empty() && arguments.prompt.empty()) {
     fail_usage("surprisal: expected --text FILE, --prompt TEXT, or --source FILE and --target FILE");

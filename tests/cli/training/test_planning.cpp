@@ -25,23 +25,23 @@ std::vector<std::string> planned_keys(const Outcome& outcome) {
   return keys;
 }
 
-const std::string kShort = " --minutes 0.02 --data.text text.txt --data.valid_fraction 0.2 --eval.batches 0";
+const std::string kSecond = " --minutes 0.02 --data.text text.txt --data.valid_fraction 0.2 --eval.batches 0";
 
 }  // namespace
 
 TEST_CASE("planning: a text alone is enough; the run's config.toml has the plan, resumes and repeats") {
   const Sandbox box("gpt");
-  const Outcome run = box.succeed("train --out run" + kShort);
+  const Outcome run = box.succeed("train --out run" + kSecond);
   INFO(run.err);
   CHECK(run.tells("info: the plan for 0.02 min:\n"));
   CHECK(run.tells(" of 0.02 min"));
   CHECK(run.out.starts_with("best validation loss "));
   CHECK(run.out.find("a Kneser-Ney 5-gram of the same tokens") != std::string::npos);
-  const nlohmann::ordered_json info = json_of(box, "info --seconds 0 --json" + kShort);
+  const nlohmann::ordered_json info = json_of(box, "info --seconds 0 --json" + kSecond);
   std::vector<std::string> keys;
   for (const auto& key : info["plan"]) keys.push_back(key["key"]);
   CHECK(joined(keys, " ") == joined(planned_keys(run), " "));
-  CHECK(result_of(box, "info --seconds 0" + kShort).find("\nplan\n  train.minutes ") != std::string::npos);
+  CHECK(result_of(box, "info --seconds 0" + kSecond).find("\nplan\n  train.minutes ") != std::string::npos);
 
   const std::string config = box.read("run/config.toml");
   CHECK(config.find("\nminutes = 0.02 ") != std::string::npos);

@@ -10,7 +10,7 @@ using namespace tapeformer;
 
 namespace {
 
-constexpr std::int64_t kLength = 9;
+constexpr std::int64_t kTokens = 9;
 
 Tensor row_of(const std::vector<std::int32_t>& ids) { return ids_tensor(ids, {1, std::ssize(ids)}); }
 
@@ -30,7 +30,7 @@ Tensor tokens(const Tensor& x, std::int64_t begin, std::int64_t end) { return x.
 // Changes the tokens 4 and 5 of a row (the first is token 1), and looks at the tokens 1 to 3 in every layer.
 void check_edit(const Model& model, std::int64_t layers) {
   randomize(model);
-  std::vector<std::int32_t> ids = random_ids(kLength, 13, 3);
+  std::vector<std::int32_t> ids = random_ids(kTokens, 13, 3);
   const std::vector<Tensor> before = vectors_of(model, ids);
   REQUIRE(std::ssize(before) == layers + 1);
   for (const int place : {3, 4}) ids[place] = (ids[place] + 1) % 13;
@@ -41,7 +41,7 @@ void check_edit(const Model& model, std::int64_t layers) {
     CHECK(same == (model.is_causal() || layer == 0));
     CHECK_FALSE(same_bits(tokens(before[layer], 3, 4), tokens(after[layer], 3, 4)));
     // What follows the edit knows of it in every layer but the embedding.
-    CHECK(same_bits(tokens(before[layer], 5, kLength), tokens(after[layer], 5, kLength)) == (layer == 0));
+    CHECK(same_bits(tokens(before[layer], 5, kTokens), tokens(after[layer], 5, kTokens)) == (layer == 0));
   }
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("vectors: editing tokens 4 and 5 changes none of tokens 1 to 3 in a ca
 }
 
 TEST_CASE("vectors: the last layer has what the model goes on with, and the first the embedding of the token") {
-  const std::vector<std::int32_t> ids = random_ids(kLength, 13, 4);
+  const std::vector<std::int32_t> ids = random_ids(kTokens, 13, 4);
   const Gpt gpt(small_gpt());
   const Rnn rnn({.vocab = 17, .stack = {.layers = 2, .input_dim = 6, .dim = 9, .dtype = DType::f64}});
   const Nplm nplm({.vocab = 17, .embedding_dim = 4, .dim = 6, .dtype = DType::f64});
@@ -103,12 +103,12 @@ TEST_CASE("vectors: the last layer has what the model goes on with, and the firs
   CHECK(same_bits(vectors_of(nplm, ids).back(), features_of(nplm, ids)));
   for (const EncoderDecoder* model : std::initializer_list<const EncoderDecoder*>{&transformer, &recurrent}) {
     Tape tape(no_grad);
-    const EncoderOutput encoded = model->encode(tape, {row_of(ids), Tensor::full({1}, DType::i32, kLength)});
+    const EncoderOutput encoded = model->encode(tape, {row_of(ids), Tensor::full({1}, DType::i32, kTokens)});
     CHECK(same_bits(vectors_of(*model, ids).back(), encoded.hidden.value().contiguous()));
   }
   const Tensor table = rnn.state_dict().at("token_embedding.weight");
   const Tensor embedded = vectors_of(rnn, ids).front();
-  for (std::int64_t t = 0; t < kLength; ++t) {
+  for (std::int64_t t = 0; t < kTokens; ++t) {
     CHECK(same_bits(tokens(embedded, t, t + 1).reshape({6}), table.slice(0, ids[t], ids[t] + 1).reshape({6})));
   }
 }

@@ -131,6 +131,10 @@ TEST_CASE("muon: the schedule moves both rates, and a parameter's own rate count
   CHECK(change(some, "tall") == 0);
   CHECK(change(some, "head") == 0);
   CHECK(same_bits(some.at("wide"), whole.at("wide")));
+  settings["lr"] = 0.0;
+  CHECK_THROWS_WITH_AS(
+      train("nesterov", DType::f64, settings),
+      "optimizer.lr: expected above 0 beside optimizer.adamw_lr, which is a rate for the same schedule, got 0", Error);
 }
 
 TEST_CASE("muon: it keeps one number for each element of a hidden matrix and two of the others, each by its name") {

@@ -204,8 +204,9 @@ TEST_CASE("config: a resumed run may change its training, not its model or its t
         Lines{"optimizer.name is now adam", "optimizer.weight_decay is now 0.0 (follows optimizer.name)"});
   CHECK(resumed({"checkpoint.average=5"}) ==
         Lines{"checkpoint.keep is now 5 (follows checkpoint.average)", "checkpoint.average is now 5"});
-  CHECK(resumed({"schedule.factor=1"}) ==
-        Lines{"schedule.warmup is now 4000 (follows schedule.factor)", "schedule.factor is now 1.0"});
+  CHECK(resumed({"schedule.factor=1", "schedule.kind=inverse_sqrt"}) ==
+        Lines{"schedule.kind is now inverse_sqrt", "schedule.warmup is now 4000 (follows schedule.factor)",
+              "schedule.factor is now 1.0"});
   const auto refused = [&](const std::string& key, const std::string& before, const std::string& after) {
     const std::string message = key + ": the run has " + before + ", got " + after +
                                 ": it says what the model, its tokens or its task are, which cannot change on resume";
@@ -239,6 +240,9 @@ TEST_CASE("config: rules across keys") {
   check_invalid({"schedule.kind=linear", "schedule.min_lr=0.01"},
                 "schedule.min_lr: expected at most optimizer.lr, which is 0.003, got 0.01");
   CHECK_NOTHROW(resolved({"schedule.kind=constant", "schedule.min_lr=0.01"}));
+  check_invalid({"schedule.kind=cosine", "schedule.factor=2"},
+                "schedule.factor: expected 0, since only the peak of inverse_sqrt follows from it and schedule.kind is "
+                "cosine, got 2");
   check_invalid({"eval.patience=3", "eval.every=0"},
                 "eval.patience: expected eval.every above 0 beside it, since patience counts evaluations, got 0");
   check_invalid({"eval.stride=129"}, "eval.stride: expected at most model.context, which is 128, got 129");
