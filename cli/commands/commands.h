@@ -43,8 +43,12 @@ namespace tapeformer::cli {
 TAPEFORMER_COMMANDS(TAPEFORMER_DECLARE)
 #undef TAPEFORMER_DECLARE
 
-#define TAPEFORMER_MAKE(NAME) NAME##_command(),
-inline std::vector<Command> all_commands() { return {TAPEFORMER_COMMANDS(TAPEFORMER_MAKE)}; }
-#undef TAPEFORMER_MAKE
+#define TAPEFORMER_ADD(NAME) all.push_back(NAME##_command());
+inline std::vector<Command> all_commands() {
+  std::vector<Command> all;
+  TAPEFORMER_COMMANDS(TAPEFORMER_ADD)
+  return all;
+}
+#undef TAPEFORMER_ADD
 
 }  // namespace tapeformer::cli

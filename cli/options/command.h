@@ -45,6 +45,7 @@ struct OptionRules {
   bool shows_type = true;         // whether the help shows TEXT, INT or FLOAT after the name
   std::string group = {};         // the heading of the help under which the option is; empty: "Options"
   bool only_in_help_all = false;  // whether --help leaves the option to --help-all
+  bool one_of_many = false;       // of hundreds, no other of which excludes or needs it
 };
 
 struct Option {

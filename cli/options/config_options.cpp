@@ -56,7 +56,8 @@ void list_config_options(Command& command, ConfigOverrides& overrides) {
     const OptionRules rules{.values = key.type == KeyType::list ? ListValues::all : ListValues::last,
                             .shows_type = false,
                             .group = "[" + key.name.substr(0, key.name.find('.')) + "]",
-                            .only_in_help_all = std::ranges::find(kShortHelp, key.name) == std::end(kShortHelp)};
+                            .only_in_help_all = std::ranges::find(kShortHelp, key.name) == std::end(kShortHelp),
+                            .one_of_many = true};
     const std::size_t any = key.name.find(kAnyName);
     OptionTarget target = &overrides[key.name];
     if (any != key.name.npos) {
@@ -73,7 +74,8 @@ void list_config_options(Command& command, ConfigOverrides& overrides) {
                                {.values = ListValues::last,
                                 .shows_type = false,
                                 .group = str_cat("[", name.substr(0, name.find('.')), "]"),
-                                .only_in_help_all = true}});
+                                .only_in_help_all = true,
+                                .one_of_many = true}});
   }
   command.help_all = "Print this with all keys of a configuration";
   command.help_end = str_cat("--help-all lists all ", keys.size(), " keys of a configuration.");

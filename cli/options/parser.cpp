@@ -127,7 +127,9 @@ void choose_if_named(CLI::App& app, const Command& command, const Command*& chos
   if (!command.commands.empty()) {
     app.require_subcommand(command.run ? 0 : 1, 1);
     if (!command.run) return;
-    for (const Option& option : command.options) app.get_option(option.name)->required(false);
+    for (const Option& option : command.options) {
+      if (option.rules.required) app.get_option(option.name)->required(false);
+    }
   }
   app.callback([&] {
     if (!app.get_subcommands().empty()) return;
@@ -158,23 +160,29 @@ void add_named(CLI::App& app, const Option& option, Words words) {
   }
 }
 
+// Whether a word names this command or option.
+bool is_named(Words words, std::string_view name) {
+  return std::ranges::any_of(words, [&](std::string_view word) { return word.substr(0, word.find('=')) == name; });
+}
+
 // Adds the options of the command and, recursively, its subcommands: of those that no word of the command line names,
-// only their help, since thousands of options take longer to add than most commands take to run. Parsing sets `chosen`
-// to the command that is named.
-void add_contents(CLI::App& app, Command& command, Words words, const Command*& chosen) {
-  if (command.add_options) command.add_options(command);
-  for (const Option& option : command.options) add_option(app, option);
+// only their help, since thousands of options take longer to add than most commands take to run. For the same reason
+// an option that is one of many is added only if a word names it, unless `all` are asked for. Parsing sets `chosen` to
+// the command that is named.
+void add_contents(CLI::App& app, Command& command, Words words, bool all, const Command*& chosen) {
+  if (const auto add_options = std::exchange(command.add_options, nullptr)) add_options(command);
+  for (const Option& option : command.options) {
+    if (all || !option.rules.one_of_many || is_named(words, option.name)) add_option(app, option);
+  }
   for (const Option& option : command.options) add_named(app, option, words);
   for (const Option& option : command.options) {
-    CLI::Option* const added = app.get_option(option.name);
-    for (const std::string& other : option.rules.excludes) added->excludes(app.get_option(other));
-    for (const std::string& other : option.rules.needs) added->needs(app.get_option(other));
+    for (const std::string& other : option.rules.excludes) app.get_option(option.name)->excludes(app.get_option(other));
+    for (const std::string& other : option.rules.needs) app.get_option(option.name)->needs(app.get_option(other));
   }
   if (!command.help_all.empty()) add_help_all(app, command);
   for (Command& below : command.commands) {
     CLI::App& added = *app.add_subcommand(below.name, below.help);
-    const bool is_named = std::ranges::find(words, below.name) != words.end();
-    if (is_named) add_contents(added, below, words, chosen);
+    if (is_named(words, below.name)) add_contents(added, below, words, all, chosen);
   }
   app.add_flag_callback("-q,--quiet", be_quiet, "On standard error warnings and errors only: no progress");
   choose_if_named(app, command, chosen);
@@ -183,19 +191,26 @@ void add_contents(CLI::App& app, Command& command, Words words, const Command*& 
 }  // namespace
 
 const Command* parse_command_line(Command& program, const std::string& version, int argc, const char* const* argv) {
-  const Command* chosen = nullptr;
-  CLI::App app(program.help, program.name);
-  app.set_version_flag("--version", version);
-  add_contents(app, program, {argv, static_cast<std::size_t>(argc)}, chosen);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& request) {  // a help or the version
-    app.exit(request);
-    return nullptr;
-  } catch (const CLI::ParseError& error) {
-    fail_usage(explain(app, error), " (see --help)");
+  const Words words(argv, static_cast<std::size_t>(argc));
+  // A help and the message of an error tell of all options: for them the words are parsed again.
+  for (const bool all : {false, true}) {
+    const Command* chosen = nullptr;
+    CLI::App app(program.help, program.name);
+    app.set_version_flag("--version", version);
+    add_contents(app, program, words, all, chosen);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& request) {  // a help or the version
+      if (!all) continue;
+      app.exit(request);
+      return nullptr;
+    } catch (const CLI::ParseError& error) {
+      if (!all) continue;
+      fail_usage(explain(app, error), " (see --help)");
+    }
+    return chosen;
   }
-  return chosen;
+  return nullptr;
 }
 
 }  // namespace tapeformer::cli

@@ -27,6 +27,10 @@ void redirect(int fd, const fs::path& path, int flags) {
   ::close(file);
 }
 
+// The file of the cache in which commands keep the speed of the machine, and what was in it when a sandbox ended.
+constexpr const char* kMachineFile = ".cache/machine.json";
+std::string known_machine;
+
 }  // namespace
 
 Process::Process(const fs::path& folder, const std::vector<std::string>& arguments, std::string_view input) {
@@ -81,6 +85,14 @@ Outcome Process::wait() {
           .out = read_all(out_),
           .err = read_all(err_),
           .peak_bytes = peak_bytes_};
+}
+
+Sandbox::Sandbox() {
+  if (!known_machine.empty()) write(kMachineFile, known_machine);
+}
+
+Sandbox::~Sandbox() {
+  if (has(kMachineFile)) known_machine = read(kMachineFile);
 }
 
 std::unique_ptr<Process> Sandbox::start(std::string_view words, const std::vector<std::string>& more,

@@ -43,11 +43,15 @@ class Process {
 };
 
 // The folder is the working folder of all its commands, so that paths are short; the cache of token files is in it.
+// What the commands of one sandbox measured of the machine is in the cache of the next, so that it is measured once.
 class Sandbox {
  public:
-  Sandbox() = default;
+  Sandbox();
+  ~Sandbox();
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
   // With a toy in it, as by prepare_toy().
-  explicit Sandbox(const std::string& toy) { prepare_toy(toy); }
+  explicit Sandbox(const std::string& toy) : Sandbox() { prepare_toy(toy); }
 
   // The command's words apart by spaces, and after them `more` for what has spaces in it.
   Outcome run(std::string_view words, const std::vector<std::string>& more = {}, std::string_view input = {}) const;

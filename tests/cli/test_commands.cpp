@@ -113,6 +113,33 @@ TEST_CASE("commands: options that take long to list are listed only for the comm
   CHECK(key == "a");
 }
 
+TEST_CASE("commands: a key that is one of many is taken, refused and found as any other option") {
+  std::vector<std::string> rate, names;
+  const auto parse = [&](std::vector<const char*> words) {
+    const OptionRules one_value{.values = ListValues::last, .one_of_many = true};
+    Command program{.name = "program",
+                    .help = "Tests",
+                    .commands = {{.name = "show",
+                                  .help = "Shows",
+                                  .options = {{"--model.rate", &rate, "A rate", one_value},
+                                              {"--names", &names, "Names", one_value}},
+                                  .run = [] {}}}};
+    words.insert(words.begin(), {"program", "show"});
+    try {
+      parse_command_line(program, "1", static_cast<int>(words.size()), words.data());
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(parse({"--model.rate", "1"}) == "");
+  CHECK((rate == std::vector<std::string>{"1"} && names.empty()));
+  CHECK(parse({"--model.rate=2", "--names", "a", "--names", "b"}) == "");
+  CHECK((rate == std::vector<std::string>{"2"} && names == std::vector<std::string>{"b"}));
+  CHECK(parse({"--names"}) == "--names: expected a value, got none (see --help)");
+  CHECK(parse({"--rate", "1"}) == "unknown option --rate: did you mean --model.rate? (see --help)");
+}
+
 TEST_CASE("commands: what the rules of an option do not accept is refused in one line") {
   CHECK(refusal({"show"}) == "expected file, got none (see --help)");
   CHECK(refusal({"count"}) == "expected file, got none (see --help)");

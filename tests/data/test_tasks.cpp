@@ -131,7 +131,7 @@ TEST_CASE("tasks: numbers, in words and in digits" * long_test()) {
   CHECK(number_in_words(900000) == "nine hundred thousand");
   CHECK(number_in_words(999999) == "nine hundred ninety-nine thousand nine hundred ninety-nine");
   CHECK_THROWS_WITH_AS(number_in_words(1000000), "number_in_words: expected 0 to 999999, got 1000000", Error);
-  for (std::int64_t number = 0; number < 1000000; number += 7) {
+  for (std::int64_t number = 0; number < 1000000; number += 37) {
     if (value_of(number_in_words(number)) != number) FAIL(number);
   }
   int to_words = 0;

@@ -23,7 +23,7 @@ void set_parameter(const Transformer& model, const std::string& name, std::int64
 }  // namespace
 
 TEST_CASE("translate: with the cache the same translations as without") {
-  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
     const TestTransformer model(seed), model_f32(seed, DType::f32);
     const std::vector<Ids> sources = random_sources(20, seed);
     for (std::int64_t beam : {1, 3, 5}) {
@@ -45,7 +45,7 @@ TEST_CASE("translate: with the cache the same translations as without") {
 }
 
 TEST_CASE("translate: a sentence's translations do not depend on the others, nor on their order" * long_test()) {
-  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
     const TestTransformer model(seed);
     const std::vector<Ids> sources = random_sources(70, seed);
     for (std::int64_t beam : {1, 2, 5}) {
@@ -73,7 +73,7 @@ TEST_CASE("translate: a sentence's translations do not depend on the others, nor
 }
 
 TEST_CASE("translate: in f32 too, scores have the same bits whatever stands beside a sentence" * long_test()) {
-  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
     const TestTransformer model(seed, DType::f32);
     const std::vector<Ids> sources = random_sources(80, seed);
     for (std::int64_t beam : {1, 4}) {
@@ -105,7 +105,7 @@ TEST_CASE("translate: no translation is longer than asked for, and none has symb
   std::vector<Ids> sources = random_sources(10);
   sources.push_back({4});
   sources.push_back(Ids(kContext - 1, 6));
-  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
     const TestTransformer model(seed);
     for (std::int64_t max_length : {0, 1, 2, 7, 12, 13, 1000}) {
       CAPTURE(max_length);

@@ -115,6 +115,7 @@ struct Attention {
     return !shape.causal || key <= query + shape.keys - shape.queries;
   }
   double dropout_factor(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+    if (shape.dropout == 0) return 1;
     const std::uint64_t index = ((b * shape.heads + h) * shape.queries + i) * shape.keys + j;
     const bool kept = shape.dropout_key.words(index / 4)[index % 4] >= kernels::dropout_threshold(shape.dropout);
     return kept ? 1 / (1 - shape.dropout) : 0;

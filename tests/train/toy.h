@@ -84,19 +84,19 @@ template <class AToy = AnyToy>
 std::unique_ptr<AToy> trained(const Config& config, const std::filesystem::path& folder, std::int64_t cut = 0) {
   const RunFolder run{folder};
   TrainingState state;
+  auto toy = std::make_unique<AToy>(config);
   const auto go_on = [&](const TrainHooks& hooks) {
-    auto toy = std::make_unique<AToy>(config);
-    if (state.step > 0) state = load_checkpoint(run, state.step, toy->model, toy->optimizer);
     train(toy->objective, toy->slab, toy->optimizer, toy->resolved, run, state, hooks);
-    return toy;
   };
-  const AnyToy first(config);
-  create_run(run.root, to_toml(first.resolved), first.objective.facts().tokenizers);
+  create_run(run.root, to_toml(toy->resolved), toy->objective.facts().tokenizers);
   if (cut) {
     go_on({.stop_requested = [&] { return state.step == cut; }});
     REQUIRE(state.step == cut);
+    toy = std::make_unique<AToy>(config);
+    state = load_checkpoint(run, cut, toy->model, toy->optimizer);
   }
-  return go_on({});
+  go_on({});
+  return toy;
 }
 
 // The values of all tensors, one tensor behind the other.

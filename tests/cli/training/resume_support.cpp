@@ -64,6 +64,12 @@ std::size_t lines_of(const Sandbox& box, const std::string& run) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
+bool is_caching(const Sandbox& box, const std::string& beginning) {
+  return std::ranges::any_of(names_in(box / ".cache"), [&](const std::string& name) {
+    return name.starts_with(beginning) && name.find(".tmp-") != std::string::npos;
+  });
+}
+
 bool is_writing_checkpoint(const Sandbox& box, const std::string& run) {
   for (const std::string& name : names_in(box / (run + "/checkpoints"))) {
     if (name.ends_with(".partial")) return true;

@@ -20,6 +20,9 @@ void wait_until(Process& process, const std::function<bool()>& reached);
 // Lines of a run's metrics so far.
 std::size_t lines_of(const Sandbox& box, const std::string& run);
 
+// Whether a file of the cache whose name begins like this is being made.
+bool is_caching(const Sandbox& box, const std::string& beginning);
+
 bool is_writing_checkpoint(const Sandbox& box, const std::string& run);
 
 // Starts the run, or goes on with it where it is one already.

@@ -13,6 +13,7 @@
 #include "core/random.h"
 #include "nn/formats/safetensors.h"
 #include "tests/cli/sandbox.h"
+#include "tests/cli/training/resume_support.h"
 
 namespace fs = std::filesystem;
 using namespace tapeformer;
@@ -290,7 +291,7 @@ TEST_CASE("mpirun: SIGTERM while the data is prepared ends all ranks in order") 
   prepare(box);
   REQUIRE(::mkfifo((box / "pipe").c_str(), 0600) == 0);  // rank 0 waits for somebody to write
   Job job(box, train(2, "tiny.toml --out run --data.text pipe"), "20", "2");
-  wait_for([&] { return box.has(".cache") && !fs::is_empty(box / ".cache"); });
+  wait_for([&] { return is_caching(box, ""); });
   job.process().send(SIGTERM);
   const Outcome outcome = job.wait();
   INFO(outcome.err);

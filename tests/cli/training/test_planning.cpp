@@ -25,26 +25,26 @@ std::vector<std::string> planned_keys(const Outcome& outcome) {
   return keys;
 }
 
-const std::string kThreeSeconds = " --minutes 0.05 --data.text text.txt --data.valid_fraction 0.2 --eval.batches 0";
+const std::string kSecond = " --minutes 0.02 --data.text text.txt --data.valid_fraction 0.2 --eval.batches 0";
 
 }  // namespace
 
 TEST_CASE("planning: a text alone is enough; the run's config.toml has the plan, resumes and repeats") {
   const Sandbox box("gpt");
-  const Outcome run = box.succeed("train --out run" + kThreeSeconds);
+  const Outcome run = box.succeed("train --out run" + kSecond);
   INFO(run.err);
-  CHECK(run.tells("info: the plan for 0.05 min:\n"));
-  CHECK(run.tells(" of 0.05 min"));
+  CHECK(run.tells("info: the plan for 0.02 min:\n"));
+  CHECK(run.tells(" of 0.02 min"));
   CHECK(run.out.starts_with("best validation loss "));
   CHECK(run.out.find("a Kneser-Ney 5-gram of the same tokens") != std::string::npos);
-  const nlohmann::ordered_json info = json_of(box, "info --seconds 0 --json" + kThreeSeconds);
+  const nlohmann::ordered_json info = json_of(box, "info --seconds 0 --json" + kSecond);
   std::vector<std::string> keys;
   for (const auto& key : info["plan"]) keys.push_back(key["key"]);
   CHECK(joined(keys, " ") == joined(planned_keys(run), " "));
-  CHECK(result_of(box, "info --seconds 0" + kThreeSeconds).find("\nplan\n  train.minutes ") != std::string::npos);
+  CHECK(result_of(box, "info --seconds 0" + kSecond).find("\nplan\n  train.minutes ") != std::string::npos);
 
   const std::string config = box.read("run/config.toml");
-  CHECK(config.find("\nminutes = 0.05 ") != std::string::npos);
+  CHECK(config.find("\nminutes = 0.02 ") != std::string::npos);
   CHECK(config.find("\nname = \"muon\" ") != std::string::npos);
   box.succeed("train run/config.toml --out again");
   CHECK(box.read("again/config.toml") == config);
@@ -56,7 +56,7 @@ TEST_CASE("planning: a text alone is enough; the run's config.toml has the plan,
 
 TEST_CASE("planning: minutes take the place of the steps in a file; given keys stay") {
   const Sandbox box("gpt");
-  const Outcome run = box.succeed("train tiny.toml --minutes 0.03 --model.layers 1 --out run");
+  const Outcome run = box.succeed("train tiny.toml --minutes 0.02 --model.layers 1 --out run");
   INFO(run.err);
   CHECK(run.tells("info: --minutes replaces train.steps = "));
   const std::vector<std::string> keys = planned_keys(run);
@@ -92,15 +92,15 @@ TEST_CASE("planning: wrong uses are refused in one line") {
 
 TEST_CASE("planning: parallel text, labels, and fine-tuning are planned too" * long_test()) {
   const Sandbox box("transformer");
-  CHECK(box.succeed("train --data.pairs pairs.tsv --minutes 0.03 --out pairs").tells("  tokenizer.kind "));
+  CHECK(box.succeed("train --data.pairs pairs.tsv --minutes 0.02 --out pairs").tells("  tokenizer.kind "));
   box.prepare_toy("tag");
-  const Outcome scratch = box.succeed("train --task.kind tag --data.labels train.tsv --minutes 0.03 --out scratch");
+  const Outcome scratch = box.succeed("train --task.kind tag --data.labels train.tsv --minutes 0.02 --out scratch");
   CHECK(std::ranges::count(planned_keys(scratch), "model.type") == 1);
   CHECK(scratch.out.starts_with("best validation span_f1 "));
   box.prepare_toy("bert");
   box.train("bert", "--train.steps 2");
   const Outcome tuned =
-      box.succeed("train --task.kind tag --data.labels train.tsv --train.init_from bert --minutes 0.03 --out tuned");
+      box.succeed("train --task.kind tag --data.labels train.tsv --train.init_from bert --minutes 0.02 --out tuned");
   INFO(tuned.err);
   CHECK(tuned.tells("info: as in "));
   CHECK(tuned.tells("info: the weights and the tokenizer are those of "));

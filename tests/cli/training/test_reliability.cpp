@@ -138,23 +138,16 @@ TEST_CASE("signals: a reader of the messages that goes away ends a training, whi
 
 TEST_CASE("signals: a training that is asked to stop while it prepares its data ends in order, and makes no run") {
   const Sandbox box("gpt");
-  const auto is_making = [&](const std::string& part) {
-    if (!box.has(".cache")) return false;
-    const std::set<std::string> names = names_in(box / ".cache");
-    return std::ranges::any_of(names, [&](const std::string& name) {
-      return name.starts_with(part) && name.find(".tmp-") != std::string::npos;
-    });
-  };
   const auto check_stopped = [&](Process& process, const std::string& part, int signal) {
     CAPTURE(signal);
-    wait_until(process, [&] { return is_making(part); });
+    wait_until(process, [&] { return is_caching(box, part); });
     process.send(signal);
     const Outcome outcome = process.wait();
     CHECK(outcome.exit_code == 0);
     CHECK(outcome.err == "info: stopped before the training began: no run was made\n");
     CHECK(outcome.out == "");
     CHECK_FALSE(box.has("run"));
-    CHECK_FALSE(is_making(part));
+    CHECK_FALSE(is_caching(box, part));
   };
   SUBCASE("waiting for its input") {
     REQUIRE(::mkfifo((box / "pipe").c_str(), 0600) == 0);
