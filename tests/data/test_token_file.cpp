@@ -30,7 +30,7 @@ Ids read_ids(const TokenFile& file) {
   return out;
 }
 
-Ids counting(int count) {
+Ids wrapped_ids(int count) {
   Ids ids(count);
   std::iota(ids.begin(), ids.end(), 0);
   for (std::int32_t& id : ids) id %= 60000;
@@ -67,7 +67,7 @@ TEST_CASE("token file: holds the ids, the size of the text and the hashes") {
 
 TEST_CASE("token file: 16 bits an id up to 65536 tokens, 32 beyond, over many blocks") {
   const TempFolder folder;
-  Ids ids = counting(300001);
+  Ids ids = wrapped_ids(300001);
   write(folder.path / "narrow", ids);
   const TokenFile narrow = TokenFile::open(folder.path / "narrow");
   CHECK(narrow.id_bits() == 16);
@@ -140,7 +140,7 @@ TEST_CASE("token file: errors for truncated, foreign, other-version and damaged 
 TEST_CASE("token file: a damaged block of ids is refused when it is first read, and no other") {
   const TempFolder folder;
   const fs::path path = folder.path / "a.tokens";
-  const Ids ids = counting(300001);
+  const Ids ids = wrapped_ids(300001);
   constexpr std::int64_t kBlock = StoredIds::kBlockBytes / 2;
   write(path, ids);
   write_at(path, 64 + 2 * (kBlock + 5), "\x7f");
@@ -167,7 +167,7 @@ TEST_CASE("token file: each block is checked, whichever was before, the first an
   constexpr std::int64_t kBlock = StoredIds::kBlockBytes / 2, kCount = 2 * kBlock + 1;
   for (const std::int64_t place : {std::int64_t{0}, kBlock - 1, kBlock, kCount - 1}) {
     CAPTURE(place);
-    write(path, counting(kCount));
+    write(path, wrapped_ids(kCount));
     write_at(path, 64 + 2 * place, "\x7e\x7e");
     const TokenFile file = TokenFile::open(path);
     const TokenView ids = file.view();
@@ -183,7 +183,7 @@ TEST_CASE("token file: each block is checked, whichever was before, the first an
 TEST_CASE("token file: one that is cut short while it is open is an error, not the end of the process") {
   const TempFolder folder;
   const fs::path path = folder.path / "a.tokens";
-  write(path, counting(300001));
+  write(path, wrapped_ids(300001));
   const TokenFile file = TokenFile::open(path);
   const auto size = static_cast<std::int64_t>(fs::file_size(path));
   CHECK(file.view()[0] == 0);

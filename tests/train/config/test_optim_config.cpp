@@ -14,13 +14,12 @@ TEST_CASE("schedule: made from a configuration") {
   Config config;
   config.model.options["dim"] = 512;
   config.optimizer.lr = 0.5;
-  config.schedule = {.kind = ScheduleKind::linear, .warmup = 7, .total = 0, .min_lr = 0.25, .factor = 2};
+  config.schedule = {.kind = ScheduleKind::linear, .warmup = 7, .total = 0, .min_lr = 0.25};
   config.train.steps = 70;
   const ScheduleSpec spec = schedule_spec(resolve(config));
   CHECK(spec.kind == ScheduleKind::linear);
   CHECK(spec.peak == 0.5);
   CHECK(spec.min_lr == 0.25);
-  CHECK(spec.factor == 2);
   CHECK(spec.dim == 512);
   CHECK(spec.warmup == 7);
   CHECK(spec.total == 70);
@@ -29,6 +28,9 @@ TEST_CASE("schedule: made from a configuration") {
     return schedule_spec(resolve(config)).kind;
   };
   CHECK(kind("inverse_sqrt") == ScheduleKind::inverse_sqrt);
+  config.schedule.factor = 2;
+  CHECK(schedule_spec(resolve(config)).factor == 2);
+  config.schedule.factor = 0;
   CHECK(kind("cosine") == ScheduleKind::cosine);
   CHECK(kind("constant") == ScheduleKind::constant);
   CHECK(kind("wsd") == ScheduleKind::wsd);
