@@ -1,6 +1,7 @@
 #include "tasks/interchange/huggingface_keys.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/json.h"
 
@@ -18,6 +19,10 @@ Json value_or(const Json& config, const std::string& key, Json otherwise) {
 std::int64_t integer_or(const Json& config, const std::string& key, std::int64_t otherwise) {
   const Json value = value_or(config, key, otherwise);
   check(value.is_number_integer(), key, ": expected a whole number, got ", dump_json(value));
+  // What is computed from sizes must not overflow either.
+  const bool fits = value.is_number_unsigned() ? std::in_range<std::int32_t>(value.get<std::uint64_t>())
+                                               : std::in_range<std::int32_t>(value.get<std::int64_t>());
+  check(fits, key, ": expected a whole number of 32 bits, got ", dump_json(value));
   return value.get<std::int64_t>();
 }
 

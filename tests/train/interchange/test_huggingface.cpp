@@ -176,6 +176,8 @@ TEST_CASE("interchange: malformed and foreign models are refused in one line, an
       "/config.json: activation_function: \"tanh\" is not supported, only gelu_new, gelu_pytorch_tanh, gelu, relu and "
       "relu2");
   CHECK(config("gpt2", {{"n_embd", "12"}}) == "/config.json: n_embd: expected a whole number, got \"12\"");
+  CHECK(config("gpt2", {{"n_embd", 11111111111111111111U}}) ==
+        "/config.json: n_embd: expected a whole number of 32 bits, got 11111111111111111111");
   CHECK(config("gpt2", {{"n_layer", 0}}) == ": model.layers: expected 1 <= value <= 1048576, got 0");
   CHECK(config("gpt2", {{"n_layer", 1 << 20}}) == ": it has 28 tensors, too few for 1048576 layers");
   CHECK(config("gpt2", {{"n_head", 5}}) == ": model.heads: expected a divisor of model.dim, which is 12, got 5");
