@@ -67,6 +67,16 @@ TEST_CASE("planning: minutes take the place of the steps in a file; given keys s
   CHECK(std::ranges::count(keys, "model.qk_norm") == 1);
 }
 
+TEST_CASE("planning: on resume, minutes take the place of the steps that a run has done") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 2 --schedule.kind wsd --schedule.total 0");
+  const Outcome more = box.succeed("train --resume run --minutes 0.01");
+  INFO(more.err);
+  CHECK(more.tells("info: train.minutes is now 0.01\n"));
+  CHECK_FALSE(more.tells("nothing left to train"));
+  CHECK(box.metrics("run").back()["step"] > 2);
+}
+
 TEST_CASE("planning: wrong uses are refused in one line") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 2");
