@@ -81,6 +81,9 @@ TEST_CASE("planning: wrong uses are refused in one line") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 2");
   box.write("short.txt", "too short");
+  box.write("empty.txt", "");
+  check_error(box, kFailure, (box / "empty.txt").string() + " is empty, expected text",
+              "train --data.text empty.txt --out new --minutes 1");
   check_errors(
       box, kUsage,
       {{"train --data.text text.txt --out new --minutes 0", "--minutes: expected a number above 0, got 0"},
