@@ -56,8 +56,7 @@ Continuation continued_config(const RunReference& reference, std::optional<std::
   const bool changed = !names_checkpoint && is_changed_by_hand(run, copy, arguments);
   const Config before = load_run_config(names_checkpoint || (changed && copy) ? *copy : run.config());
   std::vector<std::string> changes;
-  ConfigOverrides overrides = arguments.overrides;
-  if (planned_minutes(arguments.minutes, overrides)) overrides["train.minutes"] = {*arguments.minutes};
+  const ConfigOverrides overrides = with_minutes(arguments.overrides, arguments.minutes, before);
   Config after = override_config(changed ? load_run_config(run.config()) : before, overrides, changes).values();
   std::optional<double> max_minutes;
   if (const auto given = arguments.overrides.find("train.max_minutes");

@@ -14,6 +14,7 @@
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "core/text/lines.h"
+#include "tasks/plan/sizes.h"
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"
 #include "train/loop/initial_weights.h"
@@ -58,6 +59,15 @@ std::optional<double> planned_minutes(const std::optional<std::string>& option, 
       fail_usage("--minutes: expected no --", key, " beside it: the minutes say when the training ends");
   }
   return std::get<double>(*minutes);
+}
+
+ConfigOverrides with_minutes(const ConfigOverrides& overrides, const std::optional<std::string>& minutes,
+                             const Config& run) {
+  ConfigOverrides changed = overrides;
+  if (!planned_minutes(minutes, overrides)) return changed;
+  changed["train.minutes"] = {*minutes};
+  if (run.train.minutes == 0) changed["train.steps"] = {str_cat(kNoStepLimit)};
+  return changed;
 }
 
 PlannedTraining plan_training(const std::string& file, const ConfigOverrides& overrides, double minutes,

@@ -15,6 +15,11 @@ namespace tapeformer::cli {
 // above 0, and if train.steps or train.minutes is among the options, which would say the same in another way.
 std::optional<double> planned_minutes(const std::optional<std::string>& option, const ConfigOverrides& overrides);
 
+// Returns the options of a resumed run with --minutes, which are train.minutes. If steps have said until now when the
+// run ends, they do so no more. Throws UsageError as planned_minutes() does.
+ConfigOverrides with_minutes(const ConfigOverrides& overrides, const std::optional<std::string>& minutes,
+                             const Config& run);
+
 // A new training's configuration: that of the file (if there is one) and the options, and what was planned.
 struct PlannedTraining {
   Plan plan;

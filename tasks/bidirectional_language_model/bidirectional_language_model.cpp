@@ -68,9 +68,10 @@ std::unique_ptr<BidirectionalLanguageModel> make_bidirectional_language_model(co
   const KeyValues& options = config.model.options;
   auto model = make_model_for("bidirectional_language_model", config, vocabulary);
   const RecurrentConfig stack = recurrent_config(options);
-  return std::make_unique<BidirectionalLanguageModel>(
-      std::move(model),
-      BidirectionalHeadConfig{.dim = stack.dim, .tie_embeddings = ties_embeddings(options), .init = head_init(stack)});
+  return with_adapters(config, std::make_unique<BidirectionalLanguageModel>(
+                                   std::move(model), BidirectionalHeadConfig{.dim = stack.dim,
+                                                                             .tie_embeddings = ties_embeddings(options),
+                                                                             .init = head_init(stack)}));
 }
 
 }  // namespace tapeformer

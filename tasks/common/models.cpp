@@ -10,13 +10,6 @@ namespace {
   fail_usage("model.type: expected ", find_task_row(task).model, ", got ", family.name, ", which is none");
 }
 
-// Adds the adapters that the configuration asks for.
-template <class M>
-std::unique_ptr<M> with_adapters(const ResolvedConfig& config, std::unique_ptr<M> model) {
-  add_adapters(*model, config.lora());
-  return model;
-}
-
 template <class Maker>
 auto make(const ResolvedConfig& config, const ModelVocabulary& vocabulary, std::string_view task) {
   const ModelFamily& family = config.family();
@@ -67,8 +60,8 @@ std::unique_ptr<Model> make_model_for(std::string_view task, const ResolvedConfi
 
 std::unique_ptr<Model> make_model_with_heads(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
   const TaskHeads& heads = find_task_row(config.family().task).heads;
-  return with_adapters(config, heads.make ? heads.make(config, vocabulary)
-                                          : config.family().make_model(config.model.options, vocabulary));
+  if (heads.make) return heads.make(config, vocabulary);
+  return with_adapters(config, config.family().make_model(config.model.options, vocabulary));
 }
 
 }  // namespace tapeformer

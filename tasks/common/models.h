@@ -2,6 +2,7 @@
 #pragma once
 
 #include "data/text/text_source.h"
+#include "nn/layers/lora.h"
 #include "nn/models/registry.h"
 #include "tokenizer/tokenizer.h"
 #include "train/config/config.h"
@@ -20,12 +21,19 @@ TextOptions text_options(const ResolvedConfig& config);
 ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& tokenizer);
 ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& source, const Tokenizer& target);
 
+// Adds the adapters that the configuration asks for.
+template <class M>
+std::unique_ptr<M> with_adapters(const ResolvedConfig& config, std::unique_ptr<M> model) {
+  add_adapters(*model, config.lora());
+  return model;
+}
+
 // These functions make the model that the configuration describes, its parameters not initialized yet. All but
 // make_model_for() add its adapters (train.lora.*). They throw UsageError when its family makes no model of this kind.
 std::unique_ptr<CausalModel> make_causal_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<EncoderDecoder> make_encoder_decoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<EncoderDecoder> make_image_decoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
-// Makes a model whose family is trained for `task`, without heads.
+// Makes a model whose family is trained for `task`, without heads: whatever adds these adds the adapters afterwards.
 std::unique_ptr<Model> make_model_for(std::string_view task, const ResolvedConfig& config,
                                       const ModelVocabulary& vocabulary);
 // Makes a model with the heads of the task that its family is trained for (TaskHeads), if that task has heads.

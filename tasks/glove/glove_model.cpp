@@ -59,7 +59,7 @@ Variable GloveModel::loss(Tape& tape, std::span<const Cooccurrence> pairs, const
 }
 
 std::unique_ptr<GloveModel> make_glove_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
-  return std::make_unique<GloveModel>(make_model_for("glove", config, vocabulary));
+  return with_adapters(config, std::make_unique<GloveModel>(make_model_for("glove", config, vocabulary)));
 }
 
 }  // namespace tapeformer

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/json.h"
+#include "nn/layers/layers.h"
 #include "tasks/common/models.h"
 #include "tasks/interchange/huggingface_layout.h"
 #include "train/run/checkpoint.h"
@@ -30,16 +31,27 @@ struct AdaptedModule {
   bool transposed = false;            // the weight is (in, out) in the file
 };
 
-// The modules of all linear layers of the blocks, in the layout that the model has.
+// The names of the layers that can have adapters.
+std::set<std::string> adaptable_layers(const Module& model) {
+  std::set<std::string> layers;
+  for (const NamedModule& named : model.named_modules()) {
+    const auto* const linear = dynamic_cast<const Linear*>(named.module);
+    if (linear && !linear->is_head()) layers.insert(named.name);
+  }
+  return layers;
+}
+
+// The modules of all these layers, in the layout that the model has.
 std::vector<AdaptedModule> modules_of(const ResolvedConfig& config, const Module& model, std::int64_t vocab) {
   const auto weights = model.state_dict();
+  const std::set<std::string> layers = adaptable_layers(model);
   const TensorMap map = layout_for(config).names().map(shape_of(config.model.options, vocab));
   std::vector<AdaptedModule> modules;
   for (const TensorMapping& mapping : map.rows) {
-    if (!mapping.parameter.starts_with("blocks.") || !mapping.parameter.ends_with(kWeightEnd)) continue;
+    if (!mapping.parameter.ends_with(kWeightEnd)) continue;
     const std::string layer = mapping.parameter.substr(0, mapping.parameter.size() - kWeightEnd.size());
+    if (!layers.contains(layer)) continue;
     const Tensor& weight = weights.at(mapping.parameter);
-    if (weight.rank() != 2) continue;
     const std::string word = layer.substr(layer.rfind('.') + 1);
     std::vector<std::string_view> stacked = stacked_names(word);
     if (stacked.empty()) stacked.push_back(word);
@@ -98,7 +110,7 @@ std::vector<std::string> write_peft(const TrainedTextModel& run, const fs::path&
   check(train.lora_rank > 0, "export: ", run.run.root.string(), ": expected a run with adapters (train.lora.rank)");
   const auto adapters = adapters_of(*run.model);
   NamedTensors tensors;
-  std::set<std::string> targets;
+  std::set<std::string> targets, written;
   Json ranks = Json::object(), alphas = Json::object();
   bool transposed = false;
   for (const AdaptedModule& module : modules_of(run.config, *run.model, run.tokenizer->vocab_size())) {
@@ -106,6 +118,7 @@ std::vector<std::string> write_peft(const TrainedTextModel& run, const fs::path&
     if (lora == adapters.end()) continue;
     const ModuleAdapter adapter = adapter_of(module, lora->second);
     if (adapter.parts == 0) continue;
+    written.insert(module.layer);
     tensors.emplace_back(str_cat(kPrefix, module.path, kDown), adapter.a);
     tensors.emplace_back(str_cat(kPrefix, module.path, kUp), adapter.b);
     const std::string target = target_of(module.path);
@@ -116,7 +129,9 @@ std::vector<std::string> write_peft(const TrainedTextModel& run, const fs::path&
       alphas[target] = static_cast<double>(adapter.parts) * train.lora_alpha;
     }
   }
-  check(!tensors.empty(), "export: no adapter has a place in PEFT's files");
+  for (const auto& adapter : adapters) {
+    check(written.contains(adapter.first), "export: the adapter of ", adapter.first, " has no place in PEFT's files");
+  }
   const Json config = {{"peft_type", "LORA"},
                        {"task_type", run.config.model.type == "gpt" ? Json("CAUSAL_LM") : Json()},
                        {"base_model_name_or_path", train.init_from},

@@ -85,8 +85,9 @@ std::unique_ptr<MaskedLanguageModel> make_masked_language_model(const ResolvedCo
   auto model = make_model_for("masked_language_model", config, vocabulary);
   BlockConfig blocks = block_config(options);
   blocks.init = Init::truncated_normal(options.number("init_std"));
-  return std::make_unique<MaskedLanguageModel>(std::move(model), blocks, options.boolean("next_sentence"),
-                                               options.number("logit_softcap"), ties_embeddings(options));
+  return with_adapters(
+      config, std::make_unique<MaskedLanguageModel>(std::move(model), blocks, options.boolean("next_sentence"),
+                                                    options.number("logit_softcap"), ties_embeddings(options)));
 }
 
 }  // namespace tapeformer

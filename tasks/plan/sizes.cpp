@@ -16,8 +16,6 @@ namespace {
 
 // Weights, gradients and two moments, in f32.
 constexpr double kBytesOfParameter = 16;
-// A training that ends by the clock has no other limit.
-constexpr std::int64_t kNoStepLimit = 1'000'000'000;
 
 // Chooses the keys of a size. If the user gave heads, the width is a multiple of them.
 void choose_rung(PlanDraft& draft, const tuning::Rung& rung) {

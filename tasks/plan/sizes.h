@@ -60,6 +60,9 @@ void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens
 // Chooses the rates: this one falls with the power of the width, and Muon has its own for the matrices.
 void choose_rates(PlanDraft& draft, double adam_rate, double adam_power);
 
+// train.steps of a training that ends by the clock alone.
+inline constexpr std::int64_t kNoStepLimit = 1'000'000'000;
+
 // Chooses the keys by which the training ends in time: train.minutes, train.steps, and the schedule, whose rate falls
 // in this share of the steps.
 void choose_clock(PlanDraft& draft, double cooldown = tuning::kCooldown);

@@ -64,10 +64,14 @@ TextSize size_of_files(const std::vector<std::string>& inputs) {
                  input == kStandardInput ? "standard input" : input, ", which can be read only once");
     }
   }
-  for (const std::filesystem::path& path : expand_inputs(inputs)) {
+  const std::vector<std::filesystem::path> paths = expand_inputs(inputs);
+  for (const std::filesystem::path& path : paths) {
     stored += static_cast<double>(std::filesystem::file_size(path));
     if (std::ssize(sample.text) < tuning::kSampleBytes) add_beginning(sample, path);
   }
+  // A token of nothing has no size, and no time should go into a plan for it.
+  check(!sample.text.empty(), paths.front().string(), paths.size() > 1 ? " and the other files are" : " is",
+        " empty, expected text");
   return scaled(sample.text, stored / std::max(sample.of_bytes, 1.0));
 }
 

@@ -17,8 +17,8 @@ struct TextSize {
 };
 
 // Reads the beginning of the files, at most tuning::kSampleBytes of each and of all together. Compressed files are
-// assumed to go on as they begin. Throws Error as expand_inputs() and open_bytes() do, and UsageError for what can be
-// read only once.
+// assumed to go on as they begin. Throws Error as expand_inputs() and open_bytes() do and if there is no text in them,
+// and UsageError for what can be read only once.
 TextSize size_of_files(const std::vector<std::string>& inputs);
 // The same of the text or corpus that a configuration trains on.
 TextSize size_of_text(const Config::Data& data);

@@ -35,7 +35,7 @@ Variable SkipGramModel::loss(const SkipGramPairs& pairs, double normalizer) cons
 }
 
 std::unique_ptr<SkipGramModel> make_skip_gram_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
-  return std::make_unique<SkipGramModel>(make_model_for("skip_gram", config, vocabulary));
+  return with_adapters(config, std::make_unique<SkipGramModel>(make_model_for("skip_gram", config, vocabulary)));
 }
 
 }  // namespace tapeformer

@@ -28,8 +28,8 @@ inline constexpr std::string_view kClassifierTensors = "task.";
 
 // The heads that a task adds to the model of a family, for training.
 struct TaskHeads {
-  // Makes the model with its heads; its parameters are not initialized yet. Null: the task needs no heads besides the
-  // model's own.
+  // Makes the model with its heads and adapters (train.lora.*); its parameters are not initialized yet. Null: the task
+  // needs no heads besides the model's own.
   std::function<std::unique_ptr<Model>(const ResolvedConfig&, const ModelVocabulary&)> make;
   std::vector<ModelPart> parts = {};  // parts of the model after those of its family
   // Counts the operations of the heads' forward pass for each token that the model reads.

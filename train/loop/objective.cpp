@@ -102,9 +102,13 @@ double training_flops(const ForwardFlops& forward, const Config::Train& train) {
 TrainingShape ObjectiveData::shape(const ResolvedConfig& config) const {
   const TaskHeads& heads = config.task_row().heads;
   const ModelVocabulary vocabulary = this->vocabulary(config);
-  std::unique_ptr<Module> model =
-      heads.make ? heads.make(config, vocabulary) : config.family().make_module(config.model.options, vocabulary);
-  add_adapters(*model, config.lora());
+  std::unique_ptr<Module> model;
+  if (heads.make) {
+    model = heads.make(config, vocabulary);
+  } else {
+    model = config.family().make_module(config.model.options, vocabulary);
+    add_adapters(*model, config.lora());
+  }
   const double of_heads = heads.flops ? heads.flops(config, *model, vocabulary) : 0;
   return {.model = std::move(model),
           .parts = heads.parts,

@@ -57,6 +57,24 @@ TEST_CASE("lora: only adapters learn and are saved, a killed run resumes to the 
               "eval straight/checkpoints/step-000020 --text text.txt");
 }
 
+TEST_CASE("lora: of a masked language model, too, only adapters learn and are saved") {
+  const Sandbox box("bert");
+  box.train("base", "--train.steps 4");
+  const std::string before = box.read("base/checkpoints/step-000004/model.safetensors");
+  CHECK(box.succeed("train tiny.toml --out run " + std::string(kLora)).tells(" learn"));
+  CHECK(box.has("run/base.safetensors"));
+  CHECK(box.read("run/checkpoints/step-000020/model.safetensors").size() < before.size() / 3);
+  const auto loss = [&](const std::string& run) {
+    return json_of(box, "eval " + run + " --text text.txt --no-pseudo --json")["masked_loss"].get<double>();
+  };
+  CHECK(loss("run/checkpoints/step-000000") == loss("base/checkpoints/step-000004"));
+  CHECK(loss("run/checkpoints/step-000020") < loss("base/checkpoints/step-000004"));
+  // That of the head's transform, which is in no block, leaves and comes back, too.
+  box.succeed("export run --format peft --out adapters");
+  box.succeed("import adapters --base base --out again");
+  CHECK(loss("again") == loss("run"));
+}
+
 TEST_CASE("lora: a classifier learns beside adapters, and what does not go together is refused") {
   const Sandbox box("bert");
   box.train("base", "--train.steps 20");

@@ -67,10 +67,23 @@ TEST_CASE("planning: minutes take the place of the steps in a file; given keys s
   CHECK(std::ranges::count(keys, "model.qk_norm") == 1);
 }
 
+TEST_CASE("planning: on resume, minutes take the place of the steps that a run has done") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 2 --schedule.kind wsd --schedule.total 0");
+  const Outcome more = box.succeed("train --resume run --minutes 0.01");
+  INFO(more.err);
+  CHECK(more.tells("info: train.minutes is now 0.01\n"));
+  CHECK_FALSE(more.tells("nothing left to train"));
+  CHECK(box.metrics("run").back()["step"] > 2);
+}
+
 TEST_CASE("planning: wrong uses are refused in one line") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 2");
   box.write("short.txt", "too short");
+  box.write("empty.txt", "");
+  check_error(box, kFailure, (box / "empty.txt").string() + " is empty, expected text",
+              "train --data.text empty.txt --out new --minutes 1");
   check_errors(
       box, kUsage,
       {{"train --data.text text.txt --out new --minutes 0", "--minutes: expected a number above 0, got 0"},
