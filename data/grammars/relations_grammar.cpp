@@ -1,5 +1,7 @@
 #include "data/grammars/relations_grammar.h"
 
+#include <span>
+
 #include "core/error.h"
 
 namespace tapeformer {
