@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What learns most in the same minutes: trains each variant of a training with several seeds, one after another, and
 # prints a Markdown table with a row for each variant: the mean of the last validation losses in bits per byte, the spread
-# of the seeds (largest minus smallest), the difference from the first variant, and the steps that the minutes sufficed for.
+# of the seeds (largest minus smallest), the difference from the first variant, the steps that the minutes sufficed for,
+# and the seconds that the whole command took.
 #   bench/ablation.sh [-m MINUTES] [-s SEEDS] [-v VARIANTS] [-p PROGRAM] OPTION...
 #   -m MINUTES   of each training (1)
 #   -s SEEDS     how many seeds (3)
@@ -17,24 +18,26 @@ while [ $# -gt 1 ]; do
   esac
   shift 2
 done
-[ $# -gt 0 ] || { sed -n 's/^# \{0,1\}//; 2,11p' "$0" >&2; exit 2; }
+[ $# -gt 0 ] || { sed -n 's/^# \{0,1\}//; 2,12p' "$0" >&2; exit 2; }
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 echo "$(date +%F), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $(nproc) processors: $minutes minutes, $seeds seeds, $*"
 echo
-echo "| variant | bits per byte | spread | against the first | steps |"
-echo "|---|---|---|---|---|"
+echo "| variant | bits per byte | spread | against the first | steps | seconds |"
+echo "|---|---|---|---|---|---|"
 first=
 while IFS=$'\t' read -r name options; do
   [ -n "$name" ] && [ "${name:0:1}" != "#" ] || continue
   read -ra chosen <<<"$options"
-  losses=() steps=
+  losses=() steps= seconds=
   for ((seed = 1; seed <= seeds; ++seed)); do
     rm -rf "$work/run"
+    start=$(date +%s%N)
     "$program" train --minutes "$minutes" --train.seed "$seed" "$@" "${chosen[@]}" --out "$work/run" >"$work/log" 2>&1 </dev/null ||
       { echo "ablation: $name: $(grep -m 1 '^tapeformer:' "$work/log")" >&2; exit 1; }
+    seconds+=" $(awk -v ns=$(($(date +%s%N) - start)) 'BEGIN {printf "%.1f", ns / 1e9}')"
     line=$(grep eval_bits_per_byte "$work/run/metrics.jsonl" | tail -1)
     losses+=("$(sed -E 's/.*"eval_bits_per_byte": ?([0-9.e+-]+).*/\1/' <<<"$line")")
     steps+=" $(sed -E 's/.*"step": ?([0-9]+).*/\1/' <<<"$line")"
@@ -42,6 +45,6 @@ while IFS=$'\t' read -r name options; do
   read -r mean spread <<<"$(printf '%s\n' "${losses[@]}" | sort -g |
     awk '{sum += $1} NR == 1 {least = $1} {most = $1} END {print sum / NR, most - least}')"
   first=${first:-$mean}
-  awk -v n="$name" -v m="$mean" -v s="$spread" -v f="$first" -v t="$steps" \
-    'BEGIN {printf "| %s | %.4f | %.4f | %+.2f %% |%s |\n", n, m, s, 100 * (m / f - 1), t}'
+  awk -v n="$name" -v m="$mean" -v s="$spread" -v f="$first" -v t="$steps" -v w="$seconds" \
+    'BEGIN {printf "| %s | %.4f | %.4f | %+.2f %% |%s |%s |\n", n, m, s, 100 * (m / f - 1), t, w}'
 done <"$variants"

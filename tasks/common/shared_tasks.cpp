@@ -12,7 +12,8 @@ namespace {
 std::vector<std::string> kinds_for(const ModelFamily& family) {
   std::vector<std::string> kinds;
   for (const TaskRow& row : task_rows()) {
-    if (row.make_on && (row.has_labels || (row.name == family.task && family.bptt == 0))) kinds.push_back(row.name);
+    const bool shares_text = row.make_shared && row.name == family.task && family.bptt == 0;
+    if (row.make_on || shares_text) kinds.push_back(row.name);
   }
   return kinds;
 }

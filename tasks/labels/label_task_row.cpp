@@ -143,9 +143,11 @@ TaskRow label_task_row(const LabelTask& task) {
             return std::make_unique<FineTuningObjective>(config, take_data<LabelledData>(std::move(data)));
           },
           .make_on = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data,
-                        std::shared_ptr<Model> model) -> std::unique_ptr<Objective> {
-            return std::make_unique<FineTuningObjective>(config, take_data<LabelledData>(std::move(data)),
-                                                         std::move(model));
+                        std::shared_ptr<Model> model) -> SharedObjective {
+            auto objective = std::make_unique<FineTuningObjective>(config, take_data<LabelledData>(std::move(data)),
+                                                                   std::move(model));
+            const EncoderForClassification& classifier = objective->model();
+            return {std::move(objective), &classifier};
           },
           .plan = plan_labels,
           .evaluate = evaluate_labels};

@@ -71,7 +71,7 @@ TaskRow language_model_task() {
           .prepare = prepare_text,
           .dummy = dummy_text,
           .make = make_text_objective<LanguageObjective>,
-          .make_on = make_text_objective_on<LanguageObjective, CausalModel>,
+          .make_shared = make_shared_model<LanguageObjective, make_causal_model>,
           .plan = plan_language_model,
           .evaluate = evaluate_language_model};
 }

@@ -116,7 +116,7 @@ TaskRow masked_language_model_task() {
           .prepare = prepare_text,
           .dummy = dummy_text,
           .make = make_text_objective<MaskedObjective>,
-          .make_on = make_text_objective_on<MaskedObjective, MaskedLanguageModel>,
+          .make_shared = make_shared_model<MaskedObjective, make_masked_language_model>,
           .optimum = optimum_of_corpus,
           .evaluate = evaluate_masked};
 }

@@ -24,25 +24,38 @@ std::uint64_t hash_of(const std::vector<std::uint64_t>& parts) {
   return hasher.digest();
 }
 
+// The model that the tasks train.
+SharedModel make_shared_model(const ResolvedConfig& config, const MultiTaskData& data) {
+  const TaskData& first = data.tasks.front();
+  const ModelVocabulary vocabulary = first.data->vocabulary(first.task.config);
+  const TaskRow& row = find_task_row(config.family().task);
+  if (row.make_shared) return row.make_shared(config, vocabulary);
+  return {make_model_with_heads(config, vocabulary), {}};
+}
+
 }  // namespace
 
 MultiTaskObjective::MultiTaskObjective(const ResolvedConfig& config, MultiTaskData data)
     : Objective(config),
       tokenizer_(data.tokenizer),
       labels_(data.labels_json()),
-      model_(make_model_with_heads(config, data.tasks.front().data->vocabulary(data.tasks.front().task.config))),
+      shared_(make_shared_model(config, data)),
+      model_(shared_.model),
       counts_(data.tasks.size()) {
   const std::vector<double> probabilities = data.probabilities();
   for (std::size_t i = 0; i < data.tasks.size(); ++i) {
     TaskData& part = data.tasks[i];
     const ResolvedConfig& alone = part.task.config;
-    std::shared_ptr<Objective> objective = alone.task_row().make_on(alone, std::move(part.data), model_.trunk());
-    if (part.task.has_labels()) {
-      const auto& classifier = dynamic_cast<const EncoderForClassification&>(objective->model());
-      model_.add(part.task.name, std::shared_ptr<const EncoderForClassification>(objective, &classifier));
+    const TaskRow& row = alone.task_row();
+    SharedObjective made = part.task.has_labels() ? row.make_on(alone, std::move(part.data), shared_.model)
+                                                  : SharedObjective{shared_.objective(alone, std::move(part.data)), {}};
+    const std::shared_ptr<Objective> objective = std::move(made.objective);
+    if (made.classifier) {
+      model_.add(part.task.name, std::shared_ptr<const EncoderForClassification>(objective, made.classifier));
     }
+    add_part(objective);
     tasks_.push_back(
-        {part.task.name, alone.task_row().name, part.task.weight, probabilities[i], part.rows, std::move(objective)});
+        {part.task.name, row.name, part.task.weight, probabilities[i], part.rows, objective, made.classifier});
   }
   for (const Task& task : tasks_) {
     const ValidationFacts facts = task.objective->validation();
@@ -67,11 +80,8 @@ MultiTaskObjective::Draw MultiTaskObjective::draw(std::int64_t step) {
 }
 
 ParameterRates MultiTaskObjective::layer_rates() const {
-  const auto* const first = dynamic_cast<const EncoderForClassification*>(&tasks_.front().objective->model());
-  const bool all_have_labels = std::ranges::all_of(tasks_, [](const Task& task) {
-    return dynamic_cast<const EncoderForClassification*>(&task.objective->model()) != nullptr;
-  });
-  return all_have_labels ? first->rates(config_.task.layer_decay) : ParameterRates();
+  const bool all_have_labels = std::ranges::all_of(tasks_, [](const Task& task) { return task.classifier != nullptr; });
+  return all_have_labels ? tasks_.front().classifier->rates(config_.task.layer_decay) : ParameterRates();
 }
 
 DataFacts MultiTaskObjective::facts() const {
@@ -93,14 +103,12 @@ DataFacts MultiTaskObjective::facts() const {
   return facts;
 }
 
-void MultiTaskObjective::share_with(Communicator& ranks) {
-  Objective::share_with(ranks);
-  for (const Task& task : tasks_) task.objective->share_with(ranks);
-}
-
 StepSize MultiTaskObjective::step_size(std::int64_t step, MicroSteps micro_steps) {
   const Draw drawn = draw(step);
-  return tasks_[drawn.task].objective->step_size(drawn.step, micro_steps);
+  const Task& task = tasks_[drawn.task];
+  StepSize size = task.objective->step_size(drawn.step, micro_steps);
+  size.task = task.name;
+  return size;
 }
 
 Variable MultiTaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
@@ -109,14 +117,6 @@ Variable MultiTaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int6
   MeanOver weighted = mean;
   weighted.weight = task.weight;
   return task.objective->micro_loss(tape, drawn.step, micro_step, weighted);
-}
-
-std::optional<double> MultiTaskObjective::take_nll_loss() {
-  std::optional<double> sum;
-  for (const Task& task : tasks_) {
-    if (const auto own = task.objective->take_nll_loss()) sum = sum.value_or(0) + *own;
-  }
-  return sum;
 }
 
 ValidationFacts MultiTaskObjective::validation() const {

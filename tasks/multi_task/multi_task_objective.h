@@ -27,11 +27,8 @@ class MultiTaskObjective : public Objective {
   const MultiTaskModel& model() const override { return model_; }
   const Module& initial_part() const override { return *model_.trunk(); }
   DataFacts facts() const override;
-  void share_with(Communicator& ranks) override;
-  std::string task_of_step(std::int64_t step) override { return tasks_[draw(step).task].name; }
   StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
-  std::optional<double> take_nll_loss() override;
   ValidationFacts validation() const override;
   // The loss is the mean of the tasks' losses by their weights. The metrics are those of the tasks, "NAME_loss" and so
   // on; config.metric() chooses the best checkpoint.
@@ -42,6 +39,7 @@ class MultiTaskObjective : public Objective {
     std::string name, kind;
     double weight, probability, rows;
     std::shared_ptr<Objective> objective;
+    const EncoderForClassification* classifier;  // null for a task of text
   };
   // What a step trains: a task, and the number of that task's steps until then, from 1.
   struct Draw {
@@ -52,8 +50,9 @@ class MultiTaskObjective : public Objective {
   ParameterRates layer_rates() const override;
 
   const std::string tokenizer_, labels_;
-  std::vector<Task> tasks_;
+  const SharedModel shared_;
   MultiTaskModel model_;
+  std::vector<Task> tasks_;
   std::vector<Draw> draws_;           // of the steps from 1 on, as far as they are drawn
   std::vector<std::int64_t> counts_;  // how many of them drew each task
 };

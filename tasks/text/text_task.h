@@ -23,13 +23,13 @@ std::unique_ptr<Objective> make_text_objective(const ResolvedConfig& config, std
   return std::make_unique<TextObjective>(config, take_data<LanguageData>(std::move(data)));
 }
 
-// Implements TaskRow::make_on for a TextObjective of models of the type M.
-template <class TextObjective, class M>
-std::unique_ptr<Objective> make_text_objective_on(const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data,
-                                                  std::shared_ptr<Model> model) {
-  auto shared = std::dynamic_pointer_cast<M>(std::move(model));
-  check(shared != nullptr, "task: ", config.model.type, " has no model of this task");
-  return std::make_unique<TextObjective>(config, take_data<LanguageData>(std::move(data)), std::move(shared));
+// Implements TaskRow::make_shared for a TextObjective of models that `make_model` makes.
+template <class TextObjective, auto make_model>
+SharedModel make_shared_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {
+  const std::shared_ptr model = make_model(config, vocabulary);
+  return {model, [model](const ResolvedConfig& alone, std::unique_ptr<ObjectiveData> data) {
+            return std::make_unique<TextObjective>(alone, take_data<LanguageData>(std::move(data)), model);
+          }};
 }
 
 // Wraps data and random data as prepare_text() and dummy_text() do.

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "tests/generate/search_support.h"
+#include "tests/long_test.h"
 #include "tokenizer/train_tokenizer.h"
 
 using namespace tapeformer;
@@ -60,7 +61,8 @@ void for_searches(const F& f) {
 
 }  // namespace
 
-TEST_CASE("brackets: random models write trees alone, by every search and tokenizer, in as few tokens as there are") {
+TEST_CASE("brackets: random models write trees alone, by every search and tokenizer, in as few tokens as there are" *
+          long_test()) {
   for (const std::string kind : {"char", "word", "bpe"}) {
     const auto tokenizer = tokenizer_of(kind);
     const PairSymbols symbols{.source = kSymbols.source,

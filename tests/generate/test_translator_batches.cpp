@@ -22,7 +22,7 @@ void set_parameter(const Transformer& model, const std::string& name, std::int64
 
 }  // namespace
 
-TEST_CASE("translate: with the cache the same translations as without") {
+TEST_CASE("translate: with the cache the same translations as without" * long_test()) {
   for (std::uint64_t seed = 0; seed < 2; ++seed) {
     const TestTransformer model(seed), model_f32(seed, DType::f32);
     const std::vector<Ids> sources = random_sources(20, seed);

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "helpers.h"
+#include "tests/long_test.h"
 #include "tokenizer/bpe/bpe_tokenizer.h"
 #include "tokenizer/bpe/byte_level.h"
 #include "tokenizer/pretokenizer.h"
@@ -94,7 +95,7 @@ const BpeTokenizer& bpe_of(const Tokenizer& tokenizer) { return dynamic_cast<con
 
 }  // namespace
 
-TEST_CASE("bpe: the same tokenizer.json for any number of threads, order of files and memory") {
+TEST_CASE("bpe: the same tokenizer.json for any number of threads, order of files and memory" * long_test()) {
   RandomStream random(RandomKey{.seed = 61});
   std::vector<std::string> texts;
   for (const std::size_t size : {900000, 300000, 1, 0, 50000}) texts.push_back(varied_text(random, size));

@@ -10,6 +10,7 @@
 #include "tasks/captioning/caption_objective.h"
 #include "tasks/text/text_evaluation.h"
 #include "tasks/translation/translation_evaluation.h"
+#include "tests/long_test.h"
 #include "tests/train/thread_ranks.h"
 #include "tests/train/toy.h"
 #include "train/run/checkpoint_store.h"
@@ -76,7 +77,7 @@ TEST_CASE("every task: there is a toy of each task and family") {
   for (const TaskRow& task : task_rows()) CHECK(tasks.contains(task.name));
 }
 
-TEST_CASE("every task: 1×8, 2×4 and 8×1 give the same losses, gradients and recurrent states") {
+TEST_CASE("every task: 1×8, 2×4 and 8×1 give the same losses, gradients and recurrent states" * long_test()) {
   for_all_toys([](const NamedConfig& toy) {
     const Config config = without_dropout(toy.config);
     // gpt's gradients are the same to 1e-6 (test_trainer.cpp).
@@ -88,7 +89,8 @@ TEST_CASE("every task: 1×8, 2×4 and 8×1 give the same losses, gradients and r
   });
 }
 
-TEST_CASE("every task: a run that was cut in two has the weights and recurrent states of one that was not") {
+TEST_CASE("every task: a run that was cut in two has the weights and recurrent states of one that was not" *
+          long_test()) {
   const CacheFolder folder;
   for_all_toys([&](const NamedConfig& toy) {
     const auto finish = [&](const std::string& name, std::int64_t cut) {

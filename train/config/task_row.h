@@ -13,6 +13,7 @@
 
 namespace tapeformer {
 
+class EncoderForClassification;
 class Objective;
 class ResolvedConfig;
 struct EvalReport;
@@ -35,6 +36,19 @@ struct TaskHeads {
   bool f32_only = false;              // its models hold their matrices in f32 alone (--weights)
   // Counts the operations of the heads' forward pass for each token that the model reads.
   std::function<double(const ResolvedConfig&, const Module& model, const ModelVocabulary&)> flops = {};
+};
+
+// A model that several tasks train: that of a family, with the heads of its task.
+struct SharedModel {
+  std::shared_ptr<Model> model;
+  // Makes the objective of the family's task on the model.
+  std::function<std::unique_ptr<Objective>(const ResolvedConfig&, std::unique_ptr<ObjectiveData>)> objective;
+};
+
+// An objective on a shared model, and the classifier that it owns.
+struct SharedObjective {
+  std::unique_ptr<Objective> objective;
+  const EncoderForClassification* classifier;  // null for a task of text
 };
 
 struct TaskRow {
@@ -81,10 +95,10 @@ struct TaskRow {
   // Makes the objective on data that prepare() or dummy() has returned, with a model whose parameters are not
   // initialized yet.
   std::function<std::unique_ptr<Objective>(const ResolvedConfig&, std::unique_ptr<ObjectiveData>)> make;
-  // Makes the objective on a model that is trained on other tasks too: the family's model with the heads of its task.
-  // Null: the task cannot share a model.
-  std::function<std::unique_ptr<Objective>(const ResolvedConfig&, std::unique_ptr<ObjectiveData>,
-                                           std::shared_ptr<Model>)>
+  // For a task of text: makes a model that is trained on other tasks too, its parameters not initialized yet.
+  std::function<SharedModel(const ResolvedConfig&, const ModelVocabulary&)> make_shared = {};
+  // For a task with labels: makes the objective on a model that is trained on other tasks too.
+  std::function<SharedObjective(const ResolvedConfig&, std::unique_ptr<ObjectiveData>, std::shared_ptr<Model>)>
       make_on = {};
   // Chooses the keys of a training of so many minutes (tasks/plan/plan.h). Null: the task makes no plans.
   std::function<Plan(const PlanRequest&)> plan = {};

@@ -48,6 +48,16 @@ void Objective::share_with(Communicator& ranks) {
                buffers.front().first, ", got ", ranks.size());
   }
   ranks_ = &ranks;
+  for (const auto& part : parts_) part->share_with(ranks);
+}
+
+std::optional<double> Objective::take_nll_loss() {
+  if (parts_.empty()) return nll_.take();
+  std::optional<double> sum;
+  for (const auto& part : parts_) {
+    if (const auto own = part->take_nll_loss()) sum = sum.value_or(0) + *own;
+  }
+  return sum;
 }
 
 std::function<void()> Objective::hold_state() {

@@ -61,6 +61,7 @@ struct MeanOver {
 // and metrics report. These are the targets if nearly every token is a target, else all tokens that the model reads.
 struct StepSize {
   std::int64_t targets = 0, tokens = 0;
+  std::string task = {};  // the name of the task that the step trains, if the model has several tasks
 };
 
 // What an objective knows about its data: what the run's folder stores of it, and lines for the user.
@@ -105,7 +106,7 @@ class Objective {
   // called.
   Communicator& ranks() const { return *ranks_; }
   // Throws UsageError for several ranks if the model has buffers.
-  virtual void share_with(Communicator& ranks);
+  void share_with(Communicator& ranks);
 
   virtual const Module& model() const = 0;
   // The part of the model that train.init_from sets; the other parameters are initialized at random.
@@ -117,9 +118,6 @@ class Objective {
   // learn".
   std::string parameters_text() const;
   virtual DataFacts facts() const = 0;
-
-  // Returns the name of the task that a step trains, if the model has several tasks; else "".
-  virtual std::string task_of_step(std::int64_t) { return ""; }
 
   // Returns the size of these micro-steps of a step.
   virtual StepSize step_size(std::int64_t step, MicroSteps micro_steps) = 0;
@@ -135,7 +133,7 @@ class Objective {
   virtual Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) = 0;
   // Returns the plain cross-entropy, summed over the micro-steps since the last call, after their backward passes;
   // nullopt if the loss has neither label smoothing nor a z-loss, since it is the plain cross-entropy then.
-  virtual std::optional<double> take_nll_loss() { return nll_.take(); }
+  std::optional<double> take_nll_loss();
   // Null if training has no state other than the weights.
   virtual RecurrentTraining* recurrent() { return nullptr; }
   // Call state() and load() of recurrent(). If recurrent() is null, the state is empty, and loading another one throws
@@ -163,6 +161,9 @@ class Objective {
   virtual std::vector<TextSample> samples(const std::function<bool()>& go_on);
 
  protected:
+  // Adds the objective of one of several tasks, whose micro-steps are this objective's.
+  void add_part(std::shared_ptr<Objective> part) { parts_.push_back(std::move(part)); }
+
   // Returns the options of the cross-entropy of a micro-step, whose sum is divided by `normalizer`. Its value may be
   // known only after backward (CrossEntropyOptions::deferred).
   CrossEntropyOptions loss_options(double normalizer) {
@@ -181,6 +182,7 @@ class Objective {
   virtual ParameterRates layer_rates() const { return {}; }
 
   Communicator* ranks_ = &Communicator::alone();
+  std::vector<std::shared_ptr<Objective>> parts_;
 };
 
 // Reads the data (TaskRow::prepare) and makes the model, its parameters not initialized yet.

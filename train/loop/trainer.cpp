@@ -157,19 +157,19 @@ class Trainer {
     const StepHooks step_hooks{.watch = watch ? &*watch : nullptr, .stop = in_rounds ? nullptr : stop_between_};
     const StepResult result = train_step(objective_, slab_, optimizer_, config_, number, lr, step_hooks);
     if (result.given_up) return false;
-    const std::int64_t tokens = objective_.step_size(number, {0, config_.train.accumulate}).tokens;
+    const StepSize size = objective_.step_size(number, {0, config_.train.accumulate});
     state_.step = number;
-    state_.tokens += tokens;
+    state_.tokens += size.tokens;
     state_.elapsed_s = elapsed();
     step_s_ = hooks_.clock() - begin;
-    const double rate = static_cast<double>(tokens) / step_s_;
+    const double rate = static_cast<double>(size.tokens) / step_s_;
     tokens_per_s_ = tokens_per_s_ == 0 ? rate : 0.95 * tokens_per_s_ + 0.05 * rate;
     std::optional<double> waiting;
     if (ranks_.size() > 1) waiting = (ranks_.waited_s() - waited_before_) / elapsed_here();
     const bool is_scheduled = number == 1 || is_due(config_.train.log_every) || watch;
     if (is_scheduled || is_last()) {
       require_folder();
-      nlohmann::ordered_json line = step_line(state_, result, lr, tokens_per_s_, objective_.task_of_step(number));
+      nlohmann::ordered_json line = step_line(state_, result, lr, tokens_per_s_, size.task);
       if (waiting) line["waiting"] = *waiting;
       if (watch) line["watch"] = watch->norms();
       if (!is_scheduled) line[kAtEnd] = true;

@@ -6,10 +6,12 @@
 #include <map>
 
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 using Json = nlohmann::ordered_json;
 
-TEST_CASE("eval: --by-length divides BLEU by the tokens of the source, as bleu scores the greedy translations") {
+TEST_CASE("eval: --by-length divides BLEU by the tokens of the source, as bleu scores the greedy translations" *
+          long_test()) {
   const Sandbox box;
   box.succeed(
       "train --out run --model.type rnn_seq2seq --model.dim 32 --data.corpus clauses --data.lines 1000 "

@@ -29,7 +29,7 @@ const std::string kSecond = " --minutes 0.02 --data.text text.txt --data.valid_f
 
 }  // namespace
 
-TEST_CASE("planning: a text alone is enough; the run's config.toml has the plan, resumes and repeats") {
+TEST_CASE("planning: a text alone is enough; the run's config.toml has the plan, resumes and repeats" * long_test()) {
   const Sandbox box("gpt");
   const Outcome run = box.succeed("train --out run" + kSecond);
   INFO(run.err);

@@ -11,6 +11,7 @@
 
 #include "core/sanitizers.h"
 #include "tests/cli/training/resume_support.h"
+#include "tests/long_test.h"
 
 namespace fs = std::filesystem;
 
@@ -136,7 +137,8 @@ TEST_CASE("signals: a reader of the messages that goes away ends a training, whi
   }
 }
 
-TEST_CASE("signals: a training that is asked to stop while it prepares its data ends in order, and makes no run") {
+TEST_CASE("signals: a training that is asked to stop while it prepares its data ends in order, and makes no run" *
+          long_test()) {
   const Sandbox box("gpt");
   const auto check_stopped = [&](Process& process, const std::string& part, int signal) {
     CAPTURE(signal);

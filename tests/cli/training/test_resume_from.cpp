@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "tests/cli/training/resume_support.h"
+#include "tests/long_test.h"
 
 namespace fs = std::filesystem;
 
@@ -101,7 +102,8 @@ TEST_CASE("resume: a named checkpoint goes on with its own configuration") {
   CHECK(same_file(box, "run" + weights, "straight" + weights));
 }
 
-TEST_CASE("init_from: a new run begins with the weights and the tokenizer of another, and its own schedule and data") {
+TEST_CASE("init_from: a new run begins with the weights and the tokenizer of another, and its own schedule and data" *
+          long_test()) {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 12");
   box.write("other.txt", box.read("text.txt").substr(0, 2000));

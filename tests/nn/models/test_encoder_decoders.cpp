@@ -1,4 +1,5 @@
 // What encoder-decoders of both families have in common: their loss and gradients, whatever the batch.
+#include "tests/long_test.h"
 #include "tests/nn/encoder_decoders.h"
 
 using namespace tapeformer;
@@ -79,7 +80,7 @@ TEST_CASE("encoder-decoder: a row without source and targets changes neither los
   });
 }
 
-TEST_CASE("encoder-decoder: gradients match finite differences") {
+TEST_CASE("encoder-decoder: gradients match finite differences" * long_test()) {
   for_each_encoder_decoder([](const auto& model) {
     const PairBatch batch =
         batch_of(model.config(), random_pairs(model.config(), kSourceLengths, kTargetLengths), 9, 8);
