@@ -10,6 +10,7 @@
 #include "core/files.h"
 #include "core/text/joined.h"
 #include "data/synthetic/mappings.h"
+#include "train/run/disk.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -42,21 +43,21 @@ void print_questions(const CorpusArguments& arguments) {
            100 * mappings_accuracy(shots), shots);
 }
 
-// Writes the images of a corpus to a new folder, as data.images reads it; the list of captions comes last, without
-// which the folder cannot be read.
+// Writes the images of a corpus and the list of their captions to a new folder, as data.images reads it.
 void write_images(const CorpusArguments& arguments) {
   const std::filesystem::path folder = arguments.images;
   corpus_image(arguments.name, 0, arguments.seed);  // throws for a corpus without images
   if (is_there(folder)) fail_usage("corpus: --images: expected a folder that is not there yet, got ", folder.string());
-  std::filesystem::create_directories(folder);
-  std::string captions;
-  for (std::int64_t line = 0; line < arguments.lines; ++line) {
-    const CaptionedImage image = corpus_image(arguments.name, line, arguments.seed);
-    const std::string file = fmt::format("{:06}.png", line + 1);
-    write_file_atomically(folder / file, png_bytes(image.image));
-    captions += captions_line(file, image);
-  }
-  write_file_atomically(folder / kCaptionsFile, captions);
+  write_folder(folder, [&](const std::filesystem::path& unfinished) {
+    std::string captions;
+    for (std::int64_t line = 0; line < arguments.lines; ++line) {
+      const CaptionedImage image = corpus_image(arguments.name, line, arguments.seed);
+      const std::string file = fmt::format("{:06}.png", line + 1);
+      write_file_atomically(unfinished / file, png_bytes(image.image));
+      captions += captions_line(file, image);
+    }
+    write_file_atomically(unfinished / kCaptionsFile, captions);
+  });
   log_info("{}: {} images and {}", folder.string(), arguments.lines, kCaptionsFile);
 }
 

@@ -24,6 +24,7 @@
 #include "tasks/plan/speed.h"
 #include "train/config/config_table.h"
 #include "train/config/task_row.h"
+#include "train/run/disk.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -175,7 +176,7 @@ std::int64_t planned_steps(const SweepRequest& request, const ResolvedConfig& ba
   }
   plan["steps"] = steps_of(request, base, sizes);
   plan["tokens"] = plan["steps"].get<double>() * tokens_of_step(base);
-  fs::create_directories(request.out);
+  make_folder(request.out);
   write_file_atomically(file, dump_json(plan, 1) + "\n");
   return plan["steps"];
 }

@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "core/text/lines.h"
+#include "train/run/disk.h"
 #include "train/run/metrics.h"
 #include "train/run/run_folder.h"
 
@@ -245,7 +246,7 @@ bool has_runs(const fs::path& folder) {
 
 // Throws Error if the folder has runs of a study that was another one.
 void keep_study(const Study& study, const fs::path& folder, const TrainOptions& extra) {
-  fs::create_directories(folder);
+  make_folder(folder);
   const fs::path file = folder / "variants.json";
   const std::string identity = identity_of(study, extra);
   if (is_there(file) && read_file(file) == identity) return;

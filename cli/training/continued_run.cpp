@@ -173,6 +173,10 @@ void resume(const TrainArguments& arguments, const RunReference& reference, Comm
   ranks.barrier();
   std::optional<std::int64_t> step;  // nullopt for a run that ended before its first checkpoint
   if (reference.step || !list_checkpoints(run).empty()) step = find_step(reference, ranks);
+  if (!step && is_there(run.metrics()) && !read_file(run.metrics()).empty()) {
+    log_warning("{} has no checkpoint, though metrics.jsonl has lines: the training begins anew, and removes them",
+                run.root.string());
+  }
   ContinuedRun continued = prepare(reference, step, arguments, ranks);
   const ResolvedConfig& config = continued.continuation.config;
   if (ranks.is_root()) reset_run(run, config, continued.training.state, reference.step.has_value());

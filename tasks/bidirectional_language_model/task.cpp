@@ -43,6 +43,7 @@ TaskRow bidirectional_language_model_task() {
           .eval_input = "text",
           .heads = {.make = make_bidirectional_language_model,
                     .parts = {{"head", "head", {"head."}}},
+                    .f32_only = true,
                     .flops = both_heads_flops},
           .check = check_bidirectional,
           .prepare = prepare_text,

@@ -87,17 +87,20 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
   MatmulSetting matmul = options.matmul.value_or(matmul_for(options.weights, trained.config.train.matmul));
   if (matmul == MatmulSetting::automatic) matmul = fastest_matmul();
   trained.matmul = matmul_precision(matmul);
+  const TaskRow& family_task = find_task_row(trained.config.family().task);
+  const bool holds_f32 = options.weights.value_or(WeightFormat::f32) == WeightFormat::f32;
+  if (family_task.heads.f32_only && !holds_f32)
+    fail_usage("--weights: expected f32 for ", family_task.model, ", got ", word_of(*options.weights));
   const bool is_medium = trained.matmul == kernels::MatmulPrecision::medium;
   if (options.weights == WeightFormat::bf16 && !is_medium) {
     fail_usage("--weights bf16: products of such weights are in bf16: expected --matmul medium, got ",
                word_of(trained.matmul));
   }
-  if (options.weights.value_or(WeightFormat::f32) != WeightFormat::f32 && !options.without_heads.empty()) {
+  if (!holds_f32 && !options.without_heads.empty()) {
     fail_usage("--weights ", word_of(*options.weights), ": heads can be removed from weights of f32 only");
   }
-  trained.weights = options.weights ? *options.weights
-                    : is_medium     ? default_weights(found, options)
-                                    : WeightFormat::f32;
+  const bool as_default = !options.weights && is_medium && !family_task.heads.f32_only;
+  trained.weights = as_default ? default_weights(found, options) : options.weights.value_or(WeightFormat::f32);
   if (std::string warning = matmul_warning(trained.matmul); !warning.empty()) trained.warnings.push_back(warning);
   return trained;
 }

@@ -60,6 +60,7 @@ TaskRow glove_task() {
                     .parts = {{"contexts",
                                "context embedding and biases",
                                {"context_embedding.", "bias_embedding.", "context_bias_embedding."}}},
+                    .f32_only = true,
                     .flops = glove_flops},
           .check = check_word_vectors,
           .prepare = prepare_text,

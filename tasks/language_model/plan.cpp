@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "tasks/plan/rules.h"
 #include "tasks/plan/sizes.h"
 #include "tasks/plan/text_size.h"
@@ -35,10 +36,22 @@ void choose_context(PlanDraft& draft, const DataSize& data) {
                fmt::format("{:g} min, and {} tokens of training text", draft.request().minutes, amount(data.unique)));
 }
 
-void choose_batch(PlanDraft& draft, double step_tokens, std::string reason) {
+void choose_batch(PlanDraft& draft, std::int64_t step_tokens, std::string reason) {
   const std::int64_t row = draft.integer("train.accumulate") * draft.integer("model.context");
-  const std::int64_t rows = static_cast<std::int64_t>(step_tokens) / row;
+  const std::int64_t rows = step_tokens / row;
   draft.choose("train.batch", std::max<std::int64_t>(rows, 1), std::move(reason));
+}
+
+// Cuts a step into micro-steps where its activations would take too much memory.
+void choose_micro_steps(PlanDraft& draft, std::int64_t step_tokens) {
+  if (draft.is_given("train.batch")) return;
+  const std::int64_t micro_steps =
+      micro_steps_for(step_tokens, draft.integer("model.context"), draft.integer("model.layers"),
+                      draft.integer("model.dim"), machine_memory_bytes());
+  if (micro_steps == 1) return;
+  draft.choose("train.accumulate", micro_steps,
+               fmt::format("the activations of {} tokens take up to {:.0f} % of the memory",
+                           amount(static_cast<double>(step_tokens / micro_steps)), 100 * tuning::kMemoryShare));
 }
 
 // Holds out less of a long text, so that its evaluations take no more than their share of the time.
@@ -71,10 +84,12 @@ Plan plan_language_model(const PlanRequest& request) {
   DataSize data = in_tokens(draft.config(), size);
   choose_context(draft, data);
   draft.choose(tuning::kGptKeys);
-  choose_batch(draft, static_cast<double>(tuning::kFirstStepTokens), "");
+  choose_batch(draft, tuning::kFirstStepTokens, "");
   SizedDraft sized = choose_size(draft, tuning::kGptLadder, data, tokens_of_step,
                                  [](PlanDraft& tried) { choose_rates(tried, tuning::kAdamRate, tuning::kAdamPower); });
-  choose_batch(sized.draft, static_cast<double>(step_tokens_for(sized.tokens)),
+  const std::int64_t step_tokens = step_tokens_for(sized.tokens);
+  choose_micro_steps(sized.draft, step_tokens);
+  choose_batch(sized.draft, step_tokens,
                fmt::format("{} tokens in about {:.0f} steps", amount(sized.tokens), tuning::kWantedSteps));
   choose_matmul(sized, tokens_of_step);
   choose_validation(sized, data);

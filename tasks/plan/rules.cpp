@@ -42,6 +42,16 @@ std::int64_t step_tokens_for(double tokens) {
   return power_of_two(std::max(tokens, 1.0) / tuning::kWantedSteps, tuning::kFewestStepTokens, tuning::kMostStepTokens);
 }
 
+std::int64_t micro_steps_for(std::int64_t step_tokens, std::int64_t context, std::int64_t layers, std::int64_t dim,
+                             std::int64_t memory) {
+  const double token_bytes = tuning::kActivationBytes * static_cast<double>(layers) * static_cast<double>(dim);
+  const double most = tuning::kMemoryShare * static_cast<double>(memory) / token_bytes;
+  std::int64_t micro_steps = 1;
+  while (static_cast<double>(step_tokens / micro_steps) > most && step_tokens / (2 * micro_steps) >= context)
+    micro_steps *= 2;
+  return micro_steps;
+}
+
 std::int64_t vocab_for(double size, std::span<const tuning::VocabRow> rows) {
   const auto row = std::ranges::find_if(rows, [&](const tuning::VocabRow& other) { return size <= other.up_to; });
   return (row == rows.end() ? rows.back() : *row).vocab;

@@ -30,6 +30,11 @@ std::int64_t power_of_two(double value, std::int64_t least, std::int64_t most);
 // Returns the tokens of a step, a power of two, for a training that sees so many tokens.
 std::int64_t step_tokens_for(double tokens);
 
+// Returns into how many micro-steps, a power of two, a step of a language model is cut so that the activations of one
+// take no more than their share of `memory` bytes; a micro-step has at least one row of `context` tokens.
+std::int64_t micro_steps_for(std::int64_t step_tokens, std::int64_t context, std::int64_t layers, std::int64_t dim,
+                             std::int64_t memory);
+
 // Returns the vocabulary of byte pairs for a text of so many bytes, or for so many sentences.
 std::int64_t vocab_for(double size, std::span<const tuning::VocabRow> rows);
 // Returns about how many bytes a token of such a vocabulary has.

@@ -35,8 +35,9 @@ inline constexpr double kMeasuringShare = 0.04, kMeasuringLeast = 1, kLongestMea
 inline constexpr int kMeasurements = 8;
 // By how much products in f32 must be faster than those in bf16, for small models.
 inline constexpr double kClearlyFaster = 1.03;
-// The largest share of the machine's memory for weights, gradients and moments.
-inline constexpr double kMemoryShare = 0.25;
+// The largest share of the machine's memory for weights, gradients and moments, and for the activations of a
+// micro-step, and about how many bytes these take for each token, layer and unit of the width (48 to 58 were measured).
+inline constexpr double kMemoryShare = 0.25, kActivationBytes = 60;
 
 // Tokenizers. A text is read by characters if it is small and has few different ones.
 inline constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;

@@ -36,15 +36,11 @@ SharedModel make_shared_model(const ResolvedConfig& config, const ModelVocabular
 std::unique_ptr<ObjectiveData> text_objective_data(LanguageData data);
 LanguageData dummy_tokens(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer);
 
-// Calls load_text_model() for a request, for a task whose models hold their matrices in f32 alone. Throws Error unless
-// the run's model is for the task, and UsageError for another format.
+// Calls load_text_model() for a request. Throws Error unless the run's model is for the task.
 template <class M>
 TrainedOnText<M> open_text_run(const EvalRequest& request, std::string_view task,
                                std::unique_ptr<M> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
   require_task(request.run, task);
-  if (request.weights.value_or(WeightFormat::f32) != WeightFormat::f32) {
-    fail_usage("eval: --weights: expected f32 for ", find_task_row(task).model, ", got ", word_of(*request.weights));
-  }
   TrainedOnText<M> trained = load_text_model(request.run, load_options(request), make);
   request.on_loaded(trained);
   return trained;

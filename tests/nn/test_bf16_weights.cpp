@@ -198,6 +198,20 @@ TEST_CASE("q8_0 weights: recurrent encoder-decoders, whose first layer's matrix 
   }
 }
 
+TEST_CASE("q8_0 weights: a linear layer reads a transposed view, as of the cells of one image") {
+  const WeightFormatScope scope(WeightFormat::q8_0);
+  const Linear layer(32, 3, /*with_bias=*/false, Init::zeros(), DType::f32);
+  layer.weight.freeze();
+  layer.weight.replace_frozen(Tensor::full({3, 32}, DType::f32, 0.5).to(DType::q8_0));
+  const Tensor x = Tensor::empty({32, 9}, DType::f32);
+  for (std::int64_t i = 0; i < x.numel(); ++i) x.span<float>()[static_cast<std::size_t>(i)] = static_cast<float>(i % 7);
+  const auto output = [&](const Tensor& rows) {
+    Tape tape({.record = false});
+    return layer.forward(Variable::constant(tape, rows)).value().to_vector<float>();
+  };
+  CHECK(output(x.transpose(0, 1)) == output(x.transpose(0, 1).contiguous()));
+}
+
 TEST_CASE("q8_0 weights: matrices whose rows are no whole blocks are bf16, parts and training are refused") {
   GptConfig config = small_gpt(DType::f32);
   const WeightFormatScope scope(WeightFormat::q8_0);

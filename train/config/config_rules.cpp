@@ -107,6 +107,9 @@ void check_training(const Config& config, const ResolvedConfig& resolved) {
           ", got ", config.train.length_groups);
   require(config.train.lora_rank == 0 || !config.train.init_from.empty(),
           "train.lora.rank: expected train.init_from beside it, since only adapters learn, got none");
+  require(config.train.lora_rank > 0 || config.train.lora_targets.empty(),
+          "train.lora.targets: expected train.lora.rank above 0 beside it, since these layers get adapters, got ",
+          joined(config.train.lora_targets, " "));
   require(!ends_at_min_lr(*config.schedule.kind) || config.schedule.min_lr <= config.optimizer.lr,
           "schedule.min_lr: expected at most optimizer.lr, which is ", config.optimizer.lr, ", got ",
           config.schedule.min_lr);

@@ -33,6 +33,7 @@ struct TaskHeads {
   // needs no heads besides the model's own.
   std::function<std::unique_ptr<Model>(const ResolvedConfig&, const ModelVocabulary&)> make;
   std::vector<ModelPart> parts = {};  // parts of the model after those of its family
+  bool f32_only = false;              // its models hold their matrices in f32 alone (--weights)
   // Counts the operations of the heads' forward pass for each token that the model reads.
   std::function<double(const ResolvedConfig&, const Module& model, const ModelVocabulary&)> flops = {};
 };

@@ -43,6 +43,13 @@ void remove_path(const fs::path& path) {
   check(!error, "cannot remove ", path.string(), ": ", error.message());
 }
 
+bool make_folder(const fs::path& path) {
+  std::error_code error;
+  const bool made = fs::create_directories(path, error);
+  check(!error, "cannot make the folder ", path.string(), ": ", error.message());
+  return made;
+}
+
 void write_folder(const fs::path& path, const std::function<void(const fs::path& folder)>& write) {
   check(!is_there(path), path.string(), " exists already: expected a new folder");
   const fs::path whole = fs::absolute(path / "").lexically_normal().parent_path();
@@ -50,8 +57,7 @@ void write_folder(const fs::path& path, const std::function<void(const fs::path&
   std::error_code error;
   try {
     remove_path(staging);
-    fs::create_directories(staging, error);
-    check(!error, "cannot make the folder ", staging.string(), ": ", error.message());
+    make_folder(staging);
     write(staging);
     for (const fs::directory_entry& entry : fs::directory_iterator(staging)) sync_to_disk(entry.path());
     sync_to_disk(staging);

@@ -17,6 +17,9 @@ std::filesystem::path name_for_damaged(const std::filesystem::path& path);
 // Removes a file or a whole folder, if it exists. Throws Error.
 void remove_path(const std::filesystem::path& path);
 
+// Makes a folder and those above it, unless they exist. Returns whether it was made. Throws Error.
+bool make_folder(const std::filesystem::path& path);
+
 // Makes the folder `path`, which must not exist, with the files that `write` writes into the folder that it is given.
 // The folder appears, by a rename, when all its files are on disk. Throws Error, and the exceptions of `write`; then
 // nothing is left behind. A process that is killed leaves ".NAME.partial" beside the path, which the next call

@@ -89,7 +89,7 @@ std::string truncate_metrics(const std::filesystem::path& path, std::int64_t ste
   if (!is_there(path)) return "";
   const std::string bytes = read_file(path);
   std::string kept, lasting;
-  int unreadable = 0;
+  int unreadable = bytes.empty() || bytes.back() == '\n' ? 0 : 1;  // a line without its end
   for (const std::string_view line : whole_lines(bytes)) {
     const Json json = parse(line);
     if (!is_metrics(json)) {

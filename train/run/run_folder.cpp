@@ -69,9 +69,7 @@ RunFolder create_run(const fs::path& root, std::string_view config_toml, const R
                      const std::function<void(const RunFolder&)>& prepare) {
   require_no_run(root);
   const RunFolder run{root};
-  std::error_code error;
-  const bool created = fs::create_directories(root, error);
-  check(!error, "cannot make the folder ", root.string(), ": ", error.message());
+  const bool created = make_folder(root);
   const RunLock lock(run);
   require_no_run(root);  // checked again, now that no other process can make a run here
   try {
@@ -90,6 +88,7 @@ RunFolder create_run(const fs::path& root, std::string_view config_toml, const R
     sync_to_disk(run.root);
     sync_to_disk(plain(root).parent_path());
   } catch (...) {
+    std::error_code error;
     if (created) fs::remove_all(root, error);
     throw;
   }

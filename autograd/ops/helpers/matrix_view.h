@@ -26,8 +26,10 @@ void multiply(T* out, T beta, const Tensor& a, bool a_transposed, const Tensor& 
       return kernels::gemm(out, n, left, matrix_view<kernels::Bf16>(b, b_transposed), m, n, k, T{1}, beta);
     }
     if (b.dtype() == DType::q8_0) {
-      check(!left.transposed && b_transposed && beta == 0, "a product with q8_0: expected x Wᵀ");
-      return kernels::q8_gemm(out, n, left.data, left.ld, b.q8_rows(), m, n, k);
+      check(!a_transposed && b_transposed && beta == 0, "a product with q8_0: expected x Wᵀ");
+      const Tensor rows = left.transposed ? a.contiguous() : a;  // x may be a transposed view
+      const kernels::MatrixView<float> x = matrix_view<float>(rows);
+      return kernels::q8_gemm(out, n, x.data, x.ld, b.q8_rows(), m, n, k);
     }
   }
   kernels::gemm(out, n, left, matrix_view<T>(b, b_transposed), m, n, k, T{1}, beta);

@@ -129,16 +129,19 @@ void write_vectors(const EmbedArguments& arguments) {
   const kernels::MatmulPrecisionScope precision(run.matmul);
   VectorWriter writer(arguments, run);
   std::int64_t tokens = 0, unknown = 0;
-  const auto embed = [&](std::int64_t number, std::string_view text) {
+  const auto vectors_of = [&](std::int64_t number, std::string_view text) {
     try {
-      const TextVectors vectors = text_vectors(run, text, arguments.options);
-      tokens += std::ssize(vectors.ids), unknown += vectors.unknown;
-      writer.write(number, text, vectors);
+      return text_vectors(run, text, arguments.options);
     } catch (const UsageError&) {
       throw;
     } catch (const Error& error) {
       fail("embed: ", arguments.text ? "--text" : str_cat("line ", number), ": ", error.what());
     }
+  };
+  const auto embed = [&](std::int64_t number, std::string_view text) {
+    const TextVectors vectors = vectors_of(number, text);
+    tokens += std::ssize(vectors.ids), unknown += vectors.unknown;
+    writer.write(number, text, vectors);
   };
   if (arguments.text) {
     embed(1, *arguments.text);

@@ -85,6 +85,21 @@ TEST_CASE("errors: a file that may not grow is told like a full disk") {
   CHECK(outcome.tells("File too large"));
 }
 
+TEST_CASE("errors: images that cannot be written leave no folder, and a folder that cannot be made is told in a line") {
+  const Sandbox box("gpt");
+  const Outcome outcome =
+      Process(box / ".",
+              {"/bin/sh", "-c", std::string("ulimit -f 2; exec ") + TAPEFORMER_BINARY + " corpus shapes --images new"},
+              "")
+          .wait();
+  CHECK(outcome.exit_code == kFailure);
+  CHECK(outcome.tells("000001.png"));
+  CHECK_FALSE(box.has("new"));
+  CHECK_FALSE(box.has(".new.partial"));
+  box.write("study.toml", "title = \"t\"\nclaim = \"c\"\nconfig = \"tiny.toml\"\n[[variants]]\nname = \"a\"\n");
+  check_error(box, kFailure, "cannot make the folder tiny.toml: Not a directory", "study study.toml --out tiny.toml");
+}
+
 TEST_CASE("errors: configurations") {
   const Sandbox box("gpt");
   const auto refused = [&](const std::string& message, std::string_view words, int exit_code = kUsage) {

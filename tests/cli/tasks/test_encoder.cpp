@@ -34,7 +34,7 @@ TEST_CASE("bidirectional model: training and eval tell the loss of each directio
   }
   CHECK(result["context"] == 16);
   CHECK(json_of(box, "eval run --text valid.txt --context 100 --json")["context"] == 100);
-  check_error(box, kUsage, "eval: --weights: expected f32 for a bidirectional language model, got q8_0",
+  check_error(box, kUsage, "--weights: expected f32 for a bidirectional language model, got q8_0",
               "eval run --text valid.txt --weights q8_0");
   const std::string table = result_of(box, "eval run --text valid.txt");
   for (const char* word : {"by each prediction", "\nforward ", "\nbackward "}) CHECK(table.find(word) != table.npos);
@@ -59,10 +59,16 @@ TEST_CASE("bidirectional model: info counts its parameters, and commands that wr
   check_error(box, 2,
               "stride: expected 0 or 16 (the context), since the windows of a text encoder do not overlap, got 4",
               "eval run --text text.txt --stride 4");
-  check_error(box, kUsage, "eval: --weights: expected f32 for a bidirectional language model, got q8_0",
+  check_error(box, kUsage, "--weights: expected f32 for a bidirectional language model, got q8_0",
               "eval run --text text.txt --weights q8_0");
   check_error(box, 2, "data.within_document: expected false for bilm, which reads on where a document ends, got true",
               "train tiny.toml --out other --data.within_document true --data.document line");
+  box.prepare_toy("tag");
+  box.succeed(
+      "train --task.kind tag --data.labels train.tsv --model.type bilm --model.dim 32 --tokenizer.kind word "
+      "--train.steps 1 --eval.every 0 --out tags");
+  check_error(box, kUsage, "--weights: expected f32 for a bidirectional language model, got q8_0",
+              "eval tags --labels train.tsv --weights q8_0");
 }
 
 TEST_CASE("probe: what 'it' is can be read from both directions together, and not from the embedding" * long_test()) {

@@ -26,6 +26,14 @@ void change(const Sandbox& box, const std::string& file, const std::string& from
 
 }  // namespace
 
+TEST_CASE("damage: a run whose checkpoints are gone begins anew, and says so") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 2");
+  std::filesystem::remove_all(box / "run/checkpoints");
+  const Outcome outcome = box.succeed("train --resume run");
+  CHECK(outcome.tells("warning: run has no checkpoint, though metrics.jsonl has lines: the training begins anew"));
+}
+
 TEST_CASE("damage: a config.toml that was changed is refused, with every key, until the change is accepted") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 12");

@@ -86,6 +86,10 @@ TEST_CASE("lora: a classifier learns beside adapters, and what does not go toget
   CHECK(json_of(box, "eval tags --labels valid.tsv --json").contains("loss"));
   check_error(box, kUsage, "train.lora.rank: expected train.init_from beside it, since only adapters learn, got none",
               "train tiny.toml --out new --train.lora.rank 2");
+  check_error(
+      box, kUsage,
+      "train.lora.targets: expected train.lora.rank above 0 beside it, since these layers get adapters, got q v",
+      "train tiny.toml --out new --train.init_from base --train.lora.targets q v");
   const Outcome wrong =
       box.run("train tiny.toml --out new --train.init_from base --train.lora.rank 2 --train.lora.targets w");
   CHECK(wrong.exit_code == kUsage);

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "core/error.h"
+#include "core/memory.h"
+#include "tasks/plan/rules.h"
 #include "tests/data/texts.h"
 #include "tests/temp_folder.h"
 #include "tests/train/plan/fake_timer.h"
@@ -61,6 +63,16 @@ TEST_CASE("plan: sizes are measured from small to large until the predicted loss
   CHECK(chosen(make_plan(stories(slow, 1000)), "model.dim") == std::to_string(tuning::kGptLadder[1].dim));
   slow = {.most = 0};
   CHECK_THROWS_WITH(make_plan(stories(slow, 1)), "--minutes: there was no time to measure a step");
+}
+
+TEST_CASE("plan: the activations of a micro-step fit into the memory, and a step has its tokens all the same") {
+  FakeMachine machine{.flops = 1e15};
+  const ResolvedConfig config = resolve(make_plan(stories(machine, 10000)).config);
+  const std::int64_t context = *config.context(), tokens = config.train.batch * context;
+  CHECK(tokens * config.train.accumulate == tuning::kMostStepTokens);
+  CHECK(config.train.accumulate == micro_steps_for(tuning::kMostStepTokens, context,
+                                                   config.model.options.integer("layers"), *config.model_dim(),
+                                                   machine_memory_bytes()));
 }
 
 TEST_CASE("plan: keys that are given stay, and the others follow them") {

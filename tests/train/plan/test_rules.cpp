@@ -53,6 +53,15 @@ TEST_CASE("plan: the tokens of a step are a power of two that grows with the tra
   CHECK(step_tokens_for(1e15) == tuning::kMostStepTokens);
 }
 
+TEST_CASE("plan: a step is cut into micro-steps whose activations fit into the memory") {
+  const std::int64_t memory = std::int64_t{8} << 30;
+  CHECK(micro_steps_for(2048, 256, 8, 512, memory) == 1);
+  const std::int64_t micro_steps = micro_steps_for(32768, 256, 8, 512, memory);
+  CHECK(micro_steps == 4);  // 8192 tokens of 60 · 8 · 512 bytes are 1.9 GiB, within a quarter of 8 GiB
+  CHECK(micro_steps_for(32768, 256, 8, 512, 2 * memory) == micro_steps / 2);
+  CHECK(micro_steps_for(1024, 256, 12, 768, 1 << 20) == 4);  // never less than a row
+}
+
 TEST_CASE("plan: vocabularies grow with the text, and so do their tokens") {
   constexpr tuning::VocabRow kRows[] = {{100, 300}, {1000, 500}, {1e300, 700}};
   CHECK(vocab_for(100, kRows) == 300);

@@ -87,12 +87,15 @@ TEST_CASE("metrics: lines that are not what they were when a checkpoint was save
             " has it as it was found");
   CHECK(read_all(beside) == changed);
   CHECK(read_all(path) == changed.substr(0, kept.size()));
+  CHECK(truncated(changed.substr(0, kept.size() - 1)) ==
+        path.string() + " has changed since step 2 was saved, and 1 lines that cannot be read are left out; " + beside +
+            "-2 has it as it was found");
   std::string broken = whole;
   broken[0] = '[';
   CHECK(truncated(broken) == path.string() +
                                  " has changed since step 2 was saved, and 1 lines that cannot be read are left out; " +
-                                 beside + "-2 has it as it was found");
-  CHECK(read_all(beside + "-2") == broken);
+                                 beside + "-3 has it as it was found");
+  CHECK(read_all(beside + "-3") == broken);
   CHECK(read_all(path) == kept.substr(kept.find('\n') + 1));
   CHECK(truncated("") != "");
 }
