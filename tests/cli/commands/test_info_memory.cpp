@@ -6,6 +6,7 @@
 
 #include "core/sanitizers.h"
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 using Json = nlohmann::ordered_json;
 
@@ -80,7 +81,7 @@ TEST_CASE("info: the memory of a training is what it says before, for every fami
 }
 #endif
 
-TEST_CASE("info: fine-tuning counts its classifier, and what is frozen has no gradient") {
+TEST_CASE("info: fine-tuning counts its classifier, and what is frozen has no gradient" * long_test()) {
   const Sandbox box;
   box.write("labels.tsv", result_of(box, "corpus stories --labels --lines 100"));
   const std::string tag = PROJECT_ROOT "/configs/tag-stories.toml --data.labels labels.tsv --train.batch 64" + kShort;

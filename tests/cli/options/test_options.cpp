@@ -7,6 +7,7 @@
 #include "cli/options/usage.h"
 #include "core/text/visible_text.h"
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -76,7 +77,7 @@ TEST_CASE("options: OMP_NUM_THREADS is followed where train.threads is not given
   before ? ::setenv("OMP_NUM_THREADS", kept.c_str(), 1) : ::unsetenv("OMP_NUM_THREADS");
 }
 
-TEST_CASE("options: a value that is too long is cut where an error quotes it") {
+TEST_CASE("options: a value that is too long is cut where an error quotes it" * long_test()) {
   const Sandbox box;
   const std::string value(1 << 20, 'x');
   box.write("long.toml", "[train]\nmatmul = \"" + value + "\"\n");

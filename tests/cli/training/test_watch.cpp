@@ -5,6 +5,7 @@
 
 #include "core/text/lines.h"
 #include "tests/cli/training/resume_support.h"
+#include "tests/long_test.h"
 
 using Json = nlohmann::ordered_json;
 
@@ -49,8 +50,8 @@ std::set<std::string> documented_keys() {
 
 }  // namespace
 
-TEST_CASE(
-    "watch: norms, samples and the search for NaN change no bit of the training, and a resume writes them again") {
+TEST_CASE("watch: norms, samples and the search for NaN change no bit of the training, and a resume writes them again" *
+          long_test()) {
   for (const std::string family : {"gpt", "rnn"}) {
     const Sandbox box;
     box.prepare_toy("gpt");

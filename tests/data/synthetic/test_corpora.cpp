@@ -12,6 +12,7 @@
 #include "data/grammars/tales_grammar.h"
 #include "data/labels/labelled_text.h"
 #include "data/synthetic/corpora.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -139,7 +140,7 @@ TEST_CASE("stories, tales and relations: the text determines the draws") {
   CHECK(obstacles(Grammar("{r}.", {hero}, rules("a {hero.name}", "b"))).size() == 1);
 }
 
-TEST_CASE("stories and tales: the computed entropy is that of the drawn text") {
+TEST_CASE("stories and tales: the computed entropy is that of the drawn text" * long_test()) {
   const auto check_entropy = [](const Grammar& grammar, const char* name, double least, double most) {
     CAPTURE(name);
     double nats = 0, chars = 0;

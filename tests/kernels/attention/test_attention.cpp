@@ -2,6 +2,7 @@
 
 #include "core/sanitizers.h"
 #include "tests/kernels/attention_test.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -36,7 +37,7 @@ void check_many_shapes() {
 
 }  // namespace
 
-TEST_CASE("attention: values and gradients against the definition, under every instruction set") {
+TEST_CASE("attention: values and gradients against the definition, under every instruction set" * long_test()) {
   check_many_shapes<float>();
   check_many_shapes<double>();
 }

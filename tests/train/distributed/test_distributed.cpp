@@ -222,7 +222,7 @@ TEST_CASE("ranks: most gradients travel before backward has ended, where blocks 
   }
 }
 
-TEST_CASE("ranks: with bf16 on the wire all have the same bits, near those of fp32") {
+TEST_CASE("ranks: with bf16 on the wire all have the same bits, near those of fp32" * long_test()) {
   Config config = parallel_config(4);
   const GptConfig model = small_gpt();
   const Trained exact = train_wide<Gpt>(3, model, config, 10);

@@ -70,7 +70,7 @@ std::pair<std::vector<float>, std::map<std::string, std::string>> by_given_gradi
 
 }  // namespace
 
-TEST_CASE("ranks: moments in fewer bits are the same to the bit, however many ranks share them") {
+TEST_CASE("ranks: moments in fewer bits are the same to the bit, however many ranks share them" * long_test()) {
   for (const Case& c : kCases) {
     CAPTURE(c.optimizer);
     CAPTURE(c.state);
