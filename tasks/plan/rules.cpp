@@ -19,9 +19,10 @@ double predicted_loss(double parameters, double tokens, const tuning::LossLaw& l
   return law.e + law.a / std::pow(parameters, law.alpha) + law.b / std::pow(tokens, law.beta);
 }
 
-double dropout_for(double epochs, const tuning::DropoutRule& rule) {
+double dropout_for(double epochs, double parameters_per_token, const tuning::DropoutRule& rule) {
   if (epochs <= rule.free_epochs) return 0;
-  const double dropout = rule.per_doubling * std::log2(epochs / rule.free_epochs);
+  const double excess = 1 + rule.of_excess * std::log2(std::max(parameters_per_token, 1.0));
+  const double dropout = rule.per_doubling * std::log2(epochs / rule.free_epochs) * excess;
   return std::min(rule.most, std::round(dropout * 20) / 20);
 }
 

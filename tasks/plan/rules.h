@@ -17,8 +17,9 @@ double effective_tokens(double seen, double unique);
 // E + A / N^α + B / D^β (Hoffmann et al. 2022, equation 2). Only differences between sizes are used.
 double predicted_loss(double parameters, double tokens, const tuning::LossLaw& law = tuning::kLossLaw);
 
-// Returns the dropout for so many passes over the data, in steps of 0.05.
-double dropout_for(double epochs, const tuning::DropoutRule& rule);
+// Returns the dropout for so many passes over the data, in steps of 0.05, of a model that has so many parameters for
+// each token of the data.
+double dropout_for(double epochs, double parameters_per_token, const tuning::DropoutRule& rule);
 
 // Returns the number of heads of a model of this width: a divisor of `dim` whose heads are nearly as wide as tuning.h
 // wants, and of even width.

@@ -135,8 +135,12 @@ void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens) {
 void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens, const SpeedRules& rules) {
   PlanDraft& draft = sized.draft;
   const double epochs = sized.tokens / data.unique, steps = std::max(1.0, sized.tokens / step_tokens);
-  draft.choose("model.dropout", dropout_for(epochs, rules.dropout),
-               fmt::format("{} tokens are about {:.2g} passes over the data", amount(sized.tokens), epochs));
+  const double parameters_per_token = sized.parameters / data.unique;
+  const bool is_excess = rules.dropout.of_excess > 0 && parameters_per_token > 1;
+  draft.choose(
+      "model.dropout", dropout_for(epochs, parameters_per_token, rules.dropout),
+      fmt::format("{} tokens are about {:.2g} passes over the data{}", amount(sized.tokens), epochs,
+                  is_excess ? fmt::format(", which has {:.2g} parameters a token", parameters_per_token) : ""));
   const std::int64_t warmup =
       std::clamp(round_number(rules.warmup_share * steps), tuning::kFewestWarmup, tuning::kMostWarmup);
   draft.choose("schedule.warmup", warmup,

@@ -74,11 +74,13 @@ inline constexpr double kWarmupShare = 0.03, kTranslationWarmupShare = 0.06;
 inline constexpr double kCooldown = 0.6, kTranslationCooldown = 0.7;
 inline constexpr std::int64_t kFewestWarmup = 10, kMostWarmup = 1000;
 
-// Dropout: none for up to so many passes over the data, then so much more with each doubling, up to the most.
+// Dropout: none for up to so many passes over the data, then so much more with each doubling, up to the most. A model
+// with more parameters than the data has tokens can learn these by heart: each doubling of their ratio adds so much of
+// that.
 struct DropoutRule {
-  double free_epochs, per_doubling, most;
+  double free_epochs, per_doubling, most, of_excess = 0;
 };
-inline constexpr DropoutRule kTextDropout{4, 0.05, 0.2}, kPairDropout{2, 0.07, 0.3}, kLabelDropout{4, 0.05, 0.2};
+inline constexpr DropoutRule kTextDropout{4, 0.05, 0.4, 0.75}, kPairDropout{2, 0.07, 0.3}, kLabelDropout{4, 0.05, 0.2};
 
 // Evaluations: their number, and the share of the time that they take at most; an evaluated token costs a third of one
 // that is trained on.

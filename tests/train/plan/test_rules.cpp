@@ -25,11 +25,13 @@ TEST_CASE("plan: the predicted loss falls with parameters and tokens, to the law
 }
 
 TEST_CASE("plan: dropout begins with many passes over the data, and has a limit") {
-  constexpr tuning::DropoutRule kRule{.free_epochs = 4, .per_doubling = 0.06, .most = 0.3};
-  CHECK(dropout_for(4, kRule) == 0);
-  CHECK(dropout_for(16, kRule) == Approx(0.1));  // 0.12
-  CHECK(dropout_for(32, kRule) == Approx(0.2));  // 0.18
-  CHECK(dropout_for(1e6, kRule) == 0.3);
+  constexpr tuning::DropoutRule kRule{.free_epochs = 4, .per_doubling = 0.06, .most = 0.3, .of_excess = 0.5};
+  CHECK(dropout_for(4, 1, kRule) == 0);
+  CHECK(dropout_for(4, 100, kRule) == 0);
+  CHECK(dropout_for(16, 0.5, kRule) == Approx(0.1));  // 0.12
+  CHECK(dropout_for(32, 1, kRule) == Approx(0.2));    // 0.18
+  CHECK(dropout_for(16, 4, kRule) == Approx(0.25));   // 0.12 · (1 + 0.5 · 2)
+  CHECK(dropout_for(1e6, 1, kRule) == 0.3);
 }
 
 TEST_CASE("plan: heads divide the width, and are even") {
