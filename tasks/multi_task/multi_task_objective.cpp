@@ -25,7 +25,7 @@ std::uint64_t hash_of(const std::vector<std::uint64_t>& parts) {
 }
 
 // The model that the tasks train.
-SharedModel make_shared_model(const ResolvedConfig& config, const MultiTaskData& data) {
+SharedModel shared_model(const ResolvedConfig& config, const MultiTaskData& data) {
   const TaskData& first = data.tasks.front();
   const ModelVocabulary vocabulary = first.data->vocabulary(first.task.config);
   const TaskRow& row = find_task_row(config.family().task);
@@ -39,7 +39,7 @@ MultiTaskObjective::MultiTaskObjective(const ResolvedConfig& config, MultiTaskDa
     : Objective(config),
       tokenizer_(data.tokenizer),
       labels_(data.labels_json()),
-      shared_(make_shared_model(config, data)),
+      shared_(shared_model(config, data)),
       model_(shared_.model),
       counts_(data.tasks.size()) {
   const std::vector<double> probabilities = data.probabilities();
