@@ -1,8 +1,11 @@
 #include "report/run_report.h"
 
+#include <exception>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -16,11 +19,24 @@ struct ReportArguments {
   std::string out;
 };
 
-// The run at this path or, if it is no run, the runs in that folder.
+// Whether the report can show a run; warns if not.
+bool is_readable(const RunFolder& run) {
+  try {
+    run_report_data({&run, 1});
+    return true;
+  } catch (const std::exception& error) {
+    log_warning("{}: {}", run.root.string(), error.what());
+    return false;
+  }
+}
+
+// The run at this path or, if it is no run, the runs in that folder: a damaged one does not hide the others.
 std::vector<RunFolder> runs_of(const std::filesystem::path& path) {
   if (!is_folder(path) || is_there(RunFolder{path}.config())) return {find_run(path).run};
   std::vector<RunFolder> runs = runs_below(path);
   check(!runs.empty(), path.string(), " is not a run, and has none in it");
+  std::erase_if(runs, [](const RunFolder& run) { return !is_readable(run); });
+  check(!runs.empty(), path.string(), " has no run that can be read");
   return runs;
 }
 

@@ -157,7 +157,8 @@ const HuggingFaceLayout& layout_of_type(const std::string& model_type) {
 const HuggingFaceLayout& layout_for(const ResolvedConfig& config) {
   const KeyValues& options = config.model.options;
   if (config.model.type == "bert") return layout_of_type("bert");
-  check(config.model.type == "gpt", "export: model.type: expected gpt or bert, got ", config.model.type);
+  check(config.model.type == "gpt", "model.type: expected gpt or bert, whose layouts are known, got ",
+        config.model.type);
   if (options.text("norm_kind") != "rms") return layout_of_type("gpt2");
   if (options.boolean("qk_norm")) return layout_of_type("qwen3");
   return layout_of_type(options.text("attention_bias") == "qkv" ? "qwen2" : "llama");

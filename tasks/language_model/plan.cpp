@@ -19,11 +19,13 @@ double tokens_of_step(const ResolvedConfig& config) {
 
 DataSize in_tokens(const Config& config, const TextSize& text) {
   const double of_token = token_bytes(config, text), all = text.bytes / of_token;
+  const double worth = token_worth(vocab_size(config, text));
   if (!config.data.valid.empty()) {
-    return {.unique = all, .validation = size_of_files(config.data.valid).bytes / of_token};
+    const double validation = size_of_files(config.data.valid).bytes / of_token;
+    return {.unique = all, .validation = validation, .token_worth = worth};
   }
   const double share = config.data.valid_fraction;
-  return {.unique = all * (1 - share), .validation = all * share};
+  return {.unique = all * (1 - share), .validation = all * share, .token_worth = worth};
 }
 
 void choose_context(PlanDraft& draft, const DataSize& data) {
@@ -68,7 +70,8 @@ void choose_validation(SizedDraft& sized, DataSize& data) {
   }
   const double all = data.unique + data.validation;
   sized.draft.choose("data.valid_fraction", two_digits(most / all), reason);
-  data = {.unique = all - most, .validation = most};
+  data.unique = all - most;
+  data.validation = most;
 }
 
 }  // namespace

@@ -19,6 +19,10 @@ double predicted_loss(double parameters, double tokens, const tuning::LossLaw& l
   return law.e + law.a / std::pow(parameters, law.alpha) + law.b / std::pow(tokens, law.beta);
 }
 
+double token_worth(std::int64_t vocab) {
+  return std::pow(tuning::kCharacterVocab / static_cast<double>(vocab), tuning::kVocabPower);
+}
+
 double dropout_for(double epochs, double parameters_per_token, const tuning::DropoutRule& rule) {
   if (epochs <= rule.free_epochs) return 0;
   const double excess = 1 + rule.of_excess * std::log2(std::max(parameters_per_token, 1.0));

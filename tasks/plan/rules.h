@@ -17,6 +17,9 @@ double effective_tokens(double seen, double unique);
 // E + A / N^α + B / D^β (Hoffmann et al. 2022, equation 2). Only differences between sizes are used.
 double predicted_loss(double parameters, double tokens, const tuning::LossLaw& law = tuning::kLossLaw);
 
+// Returns how many characters a token of a vocabulary of this size counts for in the predicted loss.
+double token_worth(std::int64_t vocab);
+
 // Returns the dropout for so many passes over the data, in steps of 0.05, of a model that has so many parameters for
 // each token of the data.
 double dropout_for(double epochs, double parameters_per_token, const tuning::DropoutRule& rule);

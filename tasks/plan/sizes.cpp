@@ -16,6 +16,7 @@ namespace {
 
 // Weights, gradients and two moments, in f32.
 constexpr double kBytesOfParameter = 16;
+constexpr std::string_view kMatmulKey = "train.matmul";
 
 // Chooses the keys of a size. If the user gave heads, the width is a multiple of them.
 void choose_rung(PlanDraft& draft, const tuning::Rung& rung) {
@@ -31,7 +32,7 @@ void choose_rung(PlanDraft& draft, const tuning::Rung& rung) {
 }
 
 double loss_of(const SizedDraft& sized, const DataSize& data) {
-  return predicted_loss(sized.parameters, effective_tokens(sized.tokens, data.unique));
+  return predicted_loss(sized.parameters, data.token_worth * effective_tokens(sized.tokens, data.unique));
 }
 
 // Says why this size was taken.
@@ -81,8 +82,10 @@ SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> lad
   std::optional<SizedDraft> best;
   std::optional<Config> before;
   int tried = 0;
+  PlanDraft fastest = draft;
+  fastest.choose(kMatmulKey, word_of(fastest_matmul()), "");
   for (const tuning::Rung& rung : ladder) {
-    SizedDraft sized{.draft = draft};
+    SizedDraft sized{.draft = fastest};
     choose_rung(sized.draft, rung);
     with_rates(sized.draft);
     if (before == sized.draft.config()) continue;
@@ -109,25 +112,24 @@ SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> lad
 
 void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens) {
   PlanDraft& draft = sized.draft;
-  constexpr std::string_view kKey = "train.matmul";
   const MatmulSetting fastest = fastest_matmul();
   const auto set_speed = [&](double seconds) {
     sized.step_seconds = seconds;
     sized.tokens = steps_seconds(draft.request().minutes) / seconds * step_tokens(draft.resolved());
   };
   const bool has_bf16 = fastest != MatmulSetting::highest;
-  draft.choose(kKey, word_of(fastest),
+  draft.choose(kMatmulKey, word_of(fastest),
                has_bf16 ? "bf16: this CPU multiplies it" : "f32: this CPU has no products in bf16");
   const std::optional<double> first = draft.request().step_seconds(draft.resolved());
   if (!first) return;
   set_speed(*first);
-  if (draft.is_given(kKey) || !has_bf16) return;
+  if (draft.is_given(kMatmulKey) || !has_bf16) return;
   PlanDraft other = draft;
-  other.choose(kKey, word_of(MatmulSetting::highest), "");
+  other.choose(kMatmulKey, word_of(MatmulSetting::highest), "");
   const std::optional<double> in_f32 = draft.request().step_seconds(other.resolved());
   if (!in_f32) return;
   const bool wins = *first > tuning::kClearlyFaster * *in_f32;
-  draft.choose(kKey, word_of(wins ? MatmulSetting::highest : fastest),
+  draft.choose(kMatmulKey, word_of(wins ? MatmulSetting::highest : fastest),
                fmt::format("a step takes {:.3g} ms in bf16, {:.3g} ms in f32", 1e3 * *first, 1e3 * *in_f32));
   if (wins) set_speed(*in_f32);
 }

@@ -21,8 +21,9 @@ ParameterCounts count_parameters(const ResolvedConfig& config);
 
 // What a training has to learn from, in tokens.
 struct DataSize {
-  double unique = 0;      // of one pass over the training data
-  double validation = 0;  // of one evaluation; 0: there is none
+  double unique = 0;       // of one pass over the training data
+  double validation = 0;   // of one evaluation; 0: there is none
+  double token_worth = 1;  // what one of them counts for in the predicted loss
 };
 
 // The tokens that a step sees, for a configuration.

@@ -92,12 +92,15 @@ void choose_text_tokenizer(PlanDraft& draft, const TextSize& text) {
   draft.choose("tokenizer.vocab", vocab_for(text.bytes, tuning::kTextVocab), describe(text));
 }
 
+std::int64_t vocab_size(const Config& config, const TextSize& text) {
+  if (!config.tokenizer.file.empty()) return Tokenizer::load(config.tokenizer.file)->vocab_size();
+  const bool characters = config.tokenizer.kind == TokenizerKind::character;
+  return characters ? static_cast<std::int64_t>(text.different) : config.tokenizer.vocab;
+}
+
 double token_bytes(const Config& config, const TextSize& text) {
   const double character = text.bytes / std::max(text.characters, 1.0);
-  if (!config.tokenizer.file.empty()) {
-    const auto tokenizer = Tokenizer::load(config.tokenizer.file);
-    return character * token_bytes_for(tokenizer->vocab_size());
-  }
+  if (!config.tokenizer.file.empty()) return character * token_bytes_for(vocab_size(config, text));
   switch (config.tokenizer.kind) {
     case TokenizerKind::character:
       return character;

@@ -26,6 +26,8 @@ TextSize size_of_text(const Config::Data& data);
 // Chooses the tokenizer of a text: characters for a small text with few different ones, else byte pairs whose number
 // grows with the text.
 void choose_text_tokenizer(PlanDraft& draft, const TextSize& text);
+// Returns about how many different tokens the tokenizer of the configuration has.
+std::int64_t vocab_size(const Config& config, const TextSize& text);
 // Returns about how many bytes of the text a token has, with the tokenizer of the configuration.
 double token_bytes(const Config& config, const TextSize& text);
 

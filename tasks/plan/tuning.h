@@ -24,6 +24,9 @@ struct LossLaw {
 };
 // The values that Hoffmann et al. 2022 (section 3.3) fitted to larger models.
 inline constexpr LossLaw kLossLaw{.e = 1.69, .a = 406.4, .alpha = 0.34, .b = 410.7, .beta = 0.28};
+// The more different tokens there are, the more of them it takes to learn each: one counts for (65 / vocab)^power
+// characters. Fitted to trainings of 1 and 3 minutes (docs/learning.md).
+inline constexpr double kCharacterVocab = 65, kVocabPower = 0.43;
 // How soon repeated tokens are worth nothing (Muennighoff et al. 2023: 15.39).
 inline constexpr double kRepeatsThatCount = 15.39;
 
@@ -56,7 +59,7 @@ inline constexpr double kWordCharacters = 5;                                 // 
 
 // A step's tokens: the tokens of the training divided by the wanted steps, as a power of two.
 inline constexpr double kWantedSteps = 3000;
-inline constexpr std::int64_t kFewestStepTokens = 1024, kMostStepTokens = 32768, kFirstStepTokens = 2048;
+inline constexpr std::int64_t kFewestStepTokens = 2048, kMostStepTokens = 32768, kFirstStepTokens = 2048;
 // Contexts of a language model: the longer one from so many minutes on. A text has at least so many rows of it.
 inline constexpr std::int64_t kContext = 128, kLongContext = 256, kLeastContext = 16, kLeastRows = 32;
 inline constexpr double kLongContextMinutes = 2;

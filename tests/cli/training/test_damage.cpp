@@ -122,3 +122,19 @@ TEST_CASE("damage: metrics that have changed are told and kept") {
   CHECK(box.read("run/metrics.jsonl.damaged") == damaged);
   CHECK(box.metrics("run").back()["step"] == 9);
 }
+
+TEST_CASE("damage: a run that cannot be read does not hide the others of its folder") {
+  const Sandbox box("gpt");
+  box.train("runs/good", "--train.steps 8");
+  fs::copy(box / "runs/good", box / "runs/bad", fs::copy_options::recursive);
+  box.write("runs/bad/metrics.jsonl", "nonsense\n");
+  const Outcome outcome = box.run("report runs --out page.html");
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.tells("runs/bad: runs/bad/metrics.jsonl:1: expected an object"));
+  CHECK(contains(box.read("page.html"), "\"name\":\"good\""));
+  CHECK(!contains(box.read("page.html"), "\"name\":\"bad\""));
+  check_error(box, kFailure, "runs/bad/metrics.jsonl:1: expected an object…", "report runs/bad --out other.html");
+  fs::remove_all(box / "runs/good");
+  check_error(box, kFailure, "runs has no run that can be read", "report runs --out other.html");
+  CHECK(!is_there(box / "other.html"));
+}

@@ -122,5 +122,5 @@ TEST_CASE("interchange: a model that fits no layout is refused, naming the key i
   const RunFolder run = random_run(folder.path / "run", tokenizer, {{"model.type", "rnn"}});
   const auto trained = load_run<TrainedTextModel>({run.root});
   CHECK(message_of([&] { huggingface().write(trained, folder.path / "out", "f32"); }) ==
-        "export: model.type: expected gpt or bert, got rnn");
+        "model.type: expected gpt or bert, whose layouts are known, got rnn");
 }

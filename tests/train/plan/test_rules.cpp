@@ -24,6 +24,11 @@ TEST_CASE("plan: the predicted loss falls with parameters and tokens, to the law
   CHECK(predicted_loss(1e300, 1e300, kLaw) == Approx(1.5));
 }
 
+TEST_CASE("plan: tokens of larger vocabularies count less") {
+  CHECK(token_worth(65) == 1);
+  CHECK(token_worth(1024) == Approx(std::pow(65.0 / 1024, tuning::kVocabPower)));
+}
+
 TEST_CASE("plan: dropout begins with many passes over the data, and has a limit") {
   constexpr tuning::DropoutRule kRule{.free_epochs = 4, .per_doubling = 0.06, .most = 0.3, .of_excess = 0.5};
   CHECK(dropout_for(4, 1, kRule) == 0);
