@@ -90,7 +90,7 @@ Plan plan_language_model(const PlanRequest& request) {
   choose_batch(draft, tuning::kFirstStepTokens, "");
   SizedDraft sized = choose_size(draft, tuning::kGptLadder, data, tokens_of_step,
                                  [](PlanDraft& tried) { choose_rates(tried, tuning::kAdamRate, tuning::kAdamPower); });
-  const std::int64_t step_tokens = step_tokens_for(sized.tokens);
+  const std::int64_t step_tokens = step_tokens_for(sized.tokens, tuning::kFewestStepTokens);
   choose_micro_steps(sized.draft, step_tokens);
   choose_batch(sized.draft, step_tokens,
                fmt::format("{} tokens in about {:.0f} steps", amount(sized.tokens), tuning::kWantedSteps));

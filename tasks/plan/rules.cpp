@@ -43,8 +43,8 @@ std::int64_t power_of_two(double value, std::int64_t least, std::int64_t most) {
   return std::clamp(static_cast<std::int64_t>(std::min(power, 1e15)), least, most);
 }
 
-std::int64_t step_tokens_for(double tokens) {
-  return power_of_two(std::max(tokens, 1.0) / tuning::kWantedSteps, tuning::kFewestStepTokens, tuning::kMostStepTokens);
+std::int64_t step_tokens_for(double tokens, std::int64_t fewest) {
+  return power_of_two(std::max(tokens, 1.0) / tuning::kWantedSteps, fewest, tuning::kMostStepTokens);
 }
 
 std::int64_t micro_steps_for(std::int64_t step_tokens, std::int64_t context, std::int64_t layers, std::int64_t dim,

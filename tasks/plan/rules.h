@@ -31,8 +31,8 @@ std::int64_t heads_for(std::int64_t dim);
 // Returns the nearest power of two (of the logarithm) within [least, most]. `value` is above 0.
 std::int64_t power_of_two(double value, std::int64_t least, std::int64_t most);
 
-// Returns the tokens of a step, a power of two, for a training that sees so many tokens.
-std::int64_t step_tokens_for(double tokens);
+// Returns the tokens of a step for a training that sees so many tokens: a power of two, or the fewest.
+std::int64_t step_tokens_for(double tokens, std::int64_t fewest);
 
 // Returns into how many micro-steps, a power of two, a step of a language model is cut so that the activations of one
 // take no more than their share of `memory` bytes; a micro-step has at least one row of `context` tokens.

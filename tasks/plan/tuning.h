@@ -12,7 +12,7 @@ namespace tapeformer::tuning {
 struct Rung {
   std::int64_t layers, dim;
 };
-inline constexpr Rung kGptLadder[] = {{2, 64}, {3, 96}, {4, 128}, {4, 192}, {5, 256}, {6, 384}, {8, 512}, {12, 768}};
+inline constexpr Rung kGptLadder[] = {{2, 64}, {4, 96}, {4, 128}, {4, 192}, {5, 256}, {6, 384}, {8, 512}, {12, 768}};
 inline constexpr Rung kTranslationLadder[] = {{2, 64}, {3, 128}, {4, 128}, {4, 192}, {6, 256}, {6, 512}};
 inline constexpr Rung kEncoderLadder[] = {{1, 64}, {2, 64}, {2, 128}, {4, 128}, {4, 256}, {6, 384}};
 // The width of a head: the smaller one in models that are narrower than the limit.
@@ -26,7 +26,7 @@ struct LossLaw {
 inline constexpr LossLaw kLossLaw{.e = 1.69, .a = 406.4, .alpha = 0.34, .b = 410.7, .beta = 0.28};
 // The more different tokens there are, the more of them it takes to learn each: one counts for (65 / vocab)^power
 // characters. Fitted to trainings of 1 and 3 minutes (docs/learning.md).
-inline constexpr double kCharacterVocab = 65, kVocabPower = 0.43;
+inline constexpr double kCharacterVocab = 65, kVocabPower = 0.55;
 // How soon repeated tokens are worth nothing (Muennighoff et al. 2023: 15.39).
 inline constexpr double kRepeatsThatCount = 15.39;
 
@@ -57,9 +57,11 @@ inline constexpr VocabRow kPairVocab[] = {{3000, 512}, {10000, 2000}, {20000, 40
 inline constexpr double kTokenBytesBase = 1, kTokenBytesPerDoubling = 0.55;  // 1 + 0.55 log2(vocab / 256)
 inline constexpr double kWordCharacters = 5;                                 // of a word with the space before it
 
-// A step's tokens: the tokens of the training divided by the wanted steps, as a power of two.
+// A step's tokens: the tokens of the training divided by the wanted steps, as a power of two; of a language model, and
+// of a translation, at least so many.
 inline constexpr double kWantedSteps = 3000;
-inline constexpr std::int64_t kFewestStepTokens = 2048, kMostStepTokens = 32768, kFirstStepTokens = 2048;
+inline constexpr std::int64_t kFewestStepTokens = 2048, kFewestPairStepTokens = 1024, kMostStepTokens = 32768;
+inline constexpr std::int64_t kFirstStepTokens = 2048;
 // Contexts of a language model: the longer one from so many minutes on. A text has at least so many rows of it.
 inline constexpr std::int64_t kContext = 128, kLongContext = 256, kLeastContext = 16, kLeastRows = 32;
 inline constexpr double kLongContextMinutes = 2;

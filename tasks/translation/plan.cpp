@@ -60,7 +60,8 @@ void choose_pair_tokenizer(PlanDraft& draft, const TargetSize& target) {
 void choose_micro_steps(PlanDraft& draft, double tokens) {
   const std::int64_t batch = std::max<std::int64_t>(draft.integer("train.batch_tokens"), 1);
   draft.choose("train.accumulate",
-               std::clamp<std::int64_t>(step_tokens_for(tokens) / batch, 1, tuning::kMostPairMicroSteps),
+               std::clamp<std::int64_t>(step_tokens_for(tokens, tuning::kFewestPairStepTokens) / batch, 1,
+                                        tuning::kMostPairMicroSteps),
                fmt::format("{} tokens in about {:.0f} steps, of sentences of several lengths", amount(tokens),
                            tuning::kWantedSteps));
 }

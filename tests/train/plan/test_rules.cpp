@@ -55,9 +55,9 @@ TEST_CASE("plan: the tokens of a step are a power of two that grows with the tra
   CHECK(power_of_two(1500, 1, 1 << 20) == 2048);  // the nearest of the logarithm
   CHECK(power_of_two(1e30, 1, 64) == 64);
   CHECK(power_of_two(1e-9, 16, 64) == 16);
-  CHECK(step_tokens_for(8192 * tuning::kWantedSteps) == 8192);
-  CHECK(step_tokens_for(1) == tuning::kFewestStepTokens);
-  CHECK(step_tokens_for(1e15) == tuning::kMostStepTokens);
+  CHECK(step_tokens_for(8192 * tuning::kWantedSteps, 1024) == 8192);
+  CHECK(step_tokens_for(1, 1024) == 1024);
+  CHECK(step_tokens_for(1e15, 1024) == tuning::kMostStepTokens);
 }
 
 TEST_CASE("plan: a step is cut into micro-steps whose activations fit into the memory") {
