@@ -38,7 +38,8 @@ while IFS=$'\t' read -r name options; do
     "$program" train --minutes "$minutes" --train.seed "$seed" "$@" "${chosen[@]}" --out "$work/run" >"$work/log" 2>&1 </dev/null ||
       { echo "ablation: $name: $(grep -m 1 '^tapeformer:' "$work/log")" >&2; exit 1; }
     seconds+=" $(awk -v ns=$(($(date +%s%N) - start)) 'BEGIN {printf "%.1f", ns / 1e9}')"
-    line=$(grep eval_bits_per_byte "$work/run/metrics.jsonl" | tail -1)
+    line=$(grep eval_bits_per_byte "$work/run/metrics.jsonl" | tail -1) ||
+      { echo "ablation: $name: no evaluation in bits per byte: expected one of all validation data" >&2; exit 1; }
     losses+=("$(sed -E 's/.*"eval_bits_per_byte": ?([0-9.e+-]+).*/\1/' <<<"$line")")
     steps+=" $(sed -E 's/.*"step": ?([0-9]+).*/\1/' <<<"$line")"
   done

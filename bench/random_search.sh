@@ -6,8 +6,8 @@
 #   -n CONFIGURATIONS   how many are drawn (40)
 #   -r SEED             of the draws (1)
 #   -p PROGRAM          build/tapeformer
-# OPTION... names the data of a language model. Validation data of its own (--data.valid) is the same for all, whereas a
-# part that is held out would differ with the speed.
+# OPTION... names the data of a language model, with validation data of its own (--data.valid): a part that is held out
+# would differ with the speed. All of it is evaluated, however slow the model.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 minutes=1 count=40 seed=1 program=$here/../build/tapeformer
@@ -41,4 +41,4 @@ awk -v count="$count" -v seed="$seed" '
       printf "%s\t%s\n", name, options
     }
   }' >"$variants"
-"$here/ablation.sh" -m "$minutes" -s 1 -v "$variants" -p "$program" "$@"
+"$here/ablation.sh" -m "$minutes" -s 1 -v "$variants" -p "$program" --eval.batches 0 "$@"
