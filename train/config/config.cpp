@@ -55,7 +55,8 @@ std::optional<KeyValue> convert(const toml::node& node, KeyType type) {
   return std::nullopt;
 }
 
-// Returns the node as a value of the key. A number may be one of the key's words, and a word may be true or false.
+// Returns the node as a value of the key. Instead of a number the file may have one of the key's words (Key::words),
+// and a key whose words include "true" and "false" also takes a boolean.
 std::optional<KeyValue> convert(const toml::node& node, const Key& key) {
   if (const auto* text = node.as_string(); text && !key.words.empty()) return parse_key_value(text->get(), key);
   if (const auto* value = node.as_boolean(); value && key.type() == KeyType::string) {
@@ -124,7 +125,7 @@ class Reader {
                    const std::string& place) {
     if (names_row(section, key)) return;
     if (!node.is_table() || find_config_entry(section, key, config_)) return read_key(section, key, node, place);
-    if (section == kTasksSection) config_.tasks.try_emplace(key);  // a table without keys too
+    if (section == kTasksSection) config_.tasks.try_emplace(key);  // also adds a task whose table has no keys
     for (auto&& [inner, value] : *node.as_table()) {
       read_dotted(section, str_cat(key, ".", inner.str()), value, where(inner));
     }
@@ -182,7 +183,8 @@ bool is_given(const ConfigOverrides& overrides, const std::string& name) {
   return given != overrides.end() && !given->second.empty() && given->second != std::vector<std::string>{""};
 }
 
-// Sets the key to its default unless it was given as an override. If that changes it, adds a line about it to `notes`.
+// Sets the key to its default unless the key is among the overrides. If its value changes, adds a line about the old
+// value to `notes`.
 void replace_data_key(Config& config, const std::string& name, const std::string& by, const ConfigOverrides& overrides,
                       std::vector<std::string>& notes) {
   const auto [section, key] = split_name(name);

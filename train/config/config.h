@@ -24,8 +24,8 @@
 
 namespace tapeformer {
 
-// The help texts in config_table.cpp give meanings and units. Some values stand for another one, as their help says
-// (schedule.total = 0 stands for train.steps): resolve() replaces them.
+// The help texts in config_table.cpp give meanings and units. Some values are placeholders for the value of another
+// key, as their help says (schedule.total = 0 means train.steps): resolve() replaces them.
 struct Config {
   struct Model {
     std::string type = "gpt";    // a name in the registry of model families

@@ -140,7 +140,7 @@ void check_training(const Config& config, const ResolvedConfig& resolved) {
           config.train.mask_random);
 }
 
-// The rules for what not every family of models can do.
+// The rules for keys that not every family of models supports.
 void check_family(const Config& config, const ResolvedConfig& resolved) {
   const TaskRow& task = resolved.task_row();
   const ModelFamily& family = resolved.family();
@@ -200,14 +200,14 @@ void derive_optimizer(Config::Optimizer& optimizer, const TrainingDefaults& trai
     const auto key = std::ranges::find(row.keys, name, &Key::name);
     if (key == row.keys.end()) continue;
     KeyValue& given = optimizer.options.try_emplace(name, value).first->second;
-    if (key->stands_for && given == key->default_value) given = value;  // -1 says that it is not given
+    if (key->stands_for && given == key->default_value) given = value;  // -1 means that no value is given
   }
   const KeyValues options = optimizer_options(row, optimizer.options);
   for (const Key& key : row.keys) optimizer.options[key.name] = options.get(key.name);
 }
 
-// Replaces values that stand for another one. `context` is the number of tokens that an evaluation scores in one window
-// by default.
+// Replaces placeholders, such as -1 or 0, by the values that they mean. `context` is the number of tokens that an
+// evaluation scores in one window by default.
 void derive(Config& config, const ModelFamily& family, std::int64_t context) {
   const TrainingDefaults training = config.task.kind == kNoTask ? family.training : TrainingDefaults{};
   if (config.optimizer.lr == -1) config.optimizer.lr = training.lr;

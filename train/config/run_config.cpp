@@ -14,7 +14,7 @@ Config load_run_config(const std::filesystem::path& path) {
   Config run = load_config(path);
   // Older versions wrote the keys of all optimizers into every file.
   remove_foreign_options(run.optimizer);
-  // They wrote no norm_kind when each norm was a layer norm.
+  // Before there was a key norm_kind, every norm was a layer norm.
   const std::vector<Key>& keys = find_model_family(run.model.type).keys;
   if (std::ranges::count(keys, "norm_kind", &Key::name) > 0)
     run.model.options.try_emplace("norm_kind", std::string("layer"));

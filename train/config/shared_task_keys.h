@@ -13,7 +13,7 @@ namespace tapeformer {
 
 // The section of these keys; the name of a key in it is "NAME.weight".
 inline constexpr std::string_view kTasksSection = "tasks";
-// What stands for the name of any task in the names of config_keys().
+// The placeholder for a task's name in the names of config_keys(): "tasks.NAME.weight".
 inline constexpr std::string_view kAnyTask = "NAME";
 
 // Returns the entries of the task with this name, in order.

@@ -23,8 +23,8 @@ struct Plan;
 struct PlanRequest;
 struct RunFolder;
 
-// The names of the tensors of classifiers begin with it, such as "task.output.weight" or, if several tasks share a
-// model, "task.NAME.output.weight".
+// The prefix of the names of classifiers' tensors, such as "task.output.weight" or, if several tasks share a model,
+// "task.NAME.output.weight".
 inline constexpr std::string_view kClassifierTensors = "task.";
 
 // The heads that a task adds to the model of a family, for training.
@@ -33,7 +33,7 @@ struct TaskHeads {
   // needs no heads besides the model's own.
   std::function<std::unique_ptr<Model>(const ResolvedConfig&, const ModelVocabulary&)> make;
   std::vector<ModelPart> parts = {};  // parts of the model after those of its family
-  bool f32_only = false;              // its models hold their matrices in f32 alone (--weights)
+  bool f32_only = false;              // models with these heads support no weight format but f32 (--weights)
   // Counts the operations of the heads' forward pass for each token that the model reads.
   std::function<double(const ResolvedConfig&, const Module& model, const ModelVocabulary&)> flops = {};
 };
@@ -57,8 +57,8 @@ struct TaskRow {
   std::string help;         // one line
   bool fine_tunes = false;  // models of several families can be fine-tuned on the task (task.kind)
   bool has_labels = false;  // its runs have labels, and a classifier of them in place of the model's own head
-  // Its runs have the model of their family, whose vectors are tuned and whose heads are not: commands read the
-  // vectors.
+  // Fine-tuning changes the vectors that the family's model gives to a text, and leaves its heads untrained: of its
+  // runs, commands read only the vectors.
   bool tunes_vectors = false;
   // Its runs train the tasks of [tasks.NAME] together: the model of their family with its heads, and a classifier for
   // each task with labels.
@@ -71,7 +71,7 @@ struct TaskRow {
   // The commands that `train` suggests at the end of a training; % is replaced by the run's folder.
   std::vector<std::string> next_commands;
   // The option of `eval` that names the data: "text", "source" (with "target"), "labels", "images", "conversations" or
-  // "pairs"; "validation data" for a task that is evaluated on that of its configuration.
+  // "pairs"; "validation data" for a task that is evaluated on the validation data of its configuration.
   std::string eval_input;
   std::string loss_unit = "nats per token";  // losses of different units cannot be compared
   bool has_perplexity = true;                // exp(loss) is the perplexity of a text
@@ -100,7 +100,7 @@ struct TaskRow {
   // For a task with labels: makes the objective on a model that is trained on other tasks too.
   std::function<SharedObjective(const ResolvedConfig&, std::unique_ptr<ObjectiveData>, std::shared_ptr<Model>)>
       make_on = {};
-  // Chooses the keys of a training of so many minutes (tasks/plan/plan.h). Null: the task makes no plans.
+  // Chooses the keys of a training that lasts PlanRequest::minutes (tasks/plan/plan.h). Null: the task makes no plans.
   std::function<Plan(const PlanRequest&)> plan = {};
   // Returns a line of text, which ends with a newline, about the loss of the best possible model on the configuration's
   // generated corpus; "" if that loss is not known. Null: it is the entropy of the corpus.

@@ -13,7 +13,8 @@
 namespace tapeformer {
 
 // Every rank calls the same functions in the same order. Sums are taken in the order of the ranks, so that their bits
-// depend only on the number of ranks. A process without others is rank 0 of 1, and its calls do nothing.
+// depend only on the number of ranks. A process without others is rank 0 of 1: its sums, gathers and broadcasts return
+// its own values, and it must not start transfers.
 class Communicator {
  public:
   // Without a transport, the process is alone (rank 0 of 1).

@@ -29,9 +29,9 @@ class GradientBuckets {
   // For slabs of `elements`, a multiple of ParameterSlab::kAlignment; pieces begin at such multiples too. With bf16,
   // the data that travels is rounded: gradients, and the changes of the weights. reduce() and ready() call summed(i) as
   // soon as own()[i] has its sums, while these are still in the CPU's cache; the last piece comes first. `summed` must
-  // not be empty. `bucket` is in elements; 0: kBucket, or more for many ranks. `whole` lists stretches in
-  // order, with bounds and units of multiples of kAlignment: with them, the ranks' shares of the slab are nearly equal,
-  // but not their shares of each bucket, and a bucket is at least as large as the largest unit.
+  // not be empty. `bucket` is in elements; 0: kBucket, or more for many ranks. `whole` lists stretches in order, whose
+  // bounds and units are multiples of kAlignment. If there are any, the ranks' shares of the whole slab are nearly
+  // equal, but their shares of a bucket need not be, and a bucket is at least as large as the largest unit.
   GradientBuckets(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
                   std::function<void(std::size_t)> summed, std::int64_t bucket = 0, std::vector<Stretch> whole = {});
   static constexpr std::int64_t kBucket = 1 << 19, kLeastPiece = 1 << 15;

@@ -14,7 +14,7 @@ std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const Pa
 // Makes the optimizer of one of several ranks, over which its state is sharded; with train.sync_every each rank steps
 // by itself. Keeps a reference to the ranks.
 std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab, Communicator& ranks);
-// Returns what the ranks' pieces of the slab must not divide.
+// Returns the units of the slab that must stay whole when it is divided among the ranks.
 ShardUnits shard_units(const ResolvedConfig& config);
 // Returns how many bytes the optimizer of a single process stores for a parameter of this kind with so many elements,
 // beside its value and gradient: its state, the moving average of train.ema, and with train.sync_every also the shared

@@ -5,7 +5,7 @@
 namespace tapeformer {
 namespace {
 
-// The stretches of the slab that must not be divided everywhere.
+// Returns the stretches of the slab that may be divided only at the ends of units.
 std::vector<GradientBuckets::Stretch> whole_stretches(const ParameterSlab& slab, const ShardUnits& units) {
   std::vector<GradientBuckets::Stretch> whole;
   for (const ParameterSlab::Part& part : slab.parts()) {

@@ -9,8 +9,8 @@
 
 namespace tapeformer {
 
-// What a piece must not divide: whole matrices, if the optimizer's unit is the matrix; and in a parameter that may be
-// divided, blocks of so many elements.
+// The units that a piece must contain as a whole: matrices, if the optimizer's unit is the matrix; in all other
+// parameters, blocks of `block` elements.
 struct ShardUnits {
   OptimizerUnit unit = OptimizerUnit::element;
   std::int64_t block = 1;

@@ -16,14 +16,17 @@ struct Votes {
 
 class Agreement {
  public:
-  // `micro_steps`: those of a step; `stop_requested` says whether this rank is asked to stop.
+  // `micro_steps` is the number of micro-steps in a step of all ranks; `stop_requested` returns whether this rank is
+  // asked to stop.
   Agreement(Communicator& ranks, std::int64_t micro_steps, std::function<bool()> stop_requested);
 
-  // Returns what the ranks do after a step, which took so many seconds. `stop` of the argument is not read.
+  // Returns what all ranks do after a step that took `step_s` seconds on this rank. `own` is what this rank asks for,
+  // except own.stop, which is not read: the constructor's stop_requested() is called instead.
   Votes after_step(const Votes& own, double step_s);
-  // Called between two micro-steps, after `done` of them: returns whether any rank was asked to stop. It does not ask
-  // the other ranks every time, because that takes time on a slow network.
+  // Returns whether the ranks ask each other to stop after `done` micro-steps of a step. They do not ask after every
+  // micro-step, because asking takes time on a slow network.
   bool asks_after(std::int64_t done) const { return done % ask_every_ == 0; }
+  // Returns whether any rank was asked to stop. All ranks call it after the same number of micro-steps.
   bool stop_within_step() { return ranks_.any(stop_requested()); }
 
  private:

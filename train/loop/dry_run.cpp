@@ -102,8 +102,8 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   reset_peak_memory();
   const std::int64_t state_bytes = memory_stats().in_use;
 
-  // Updates with gradients of zero. The first one, like the first step, is slow because the system has to provide the
-  // memory. It is counted only if a step is so slow that this hardly matters.
+  // Updates with gradients of zero. The first update and the first step are slow, because the system has to provide the
+  // memory. The first update is never counted, and the first step only if it takes so long that this hardly matters.
   std::vector<double> steps, updates;
   for (int i = 0; i < (seconds > 0 ? 3 : 1); ++i) {
     const Stopwatch watch;

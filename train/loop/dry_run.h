@@ -13,7 +13,9 @@ namespace tapeformer {
 using DataReader = std::function<std::unique_ptr<ObjectiveData>(const ResolvedConfig&)>;
 
 struct DryRunOptions {
-  double seconds = 4;                 // about how long steps are timed; an evaluation is timed for a quarter of it
+  // Steps are timed for about half of these seconds, and an evaluation for an eighth of them; if the result is
+  // extrapolated, each for half of that.
+  double seconds = 4;
   double expected_micro_seconds = 0;  // a rough estimate: a micro-step that takes longer than `seconds` is not tried
   ProgressCallback progress = {};
 };

@@ -15,7 +15,7 @@ TrainingState first_state(const Objective& objective, const ResolvedConfig& conf
 
 // Updates the terms in `state` when a run continues with this objective. If they have changed, the run forgets its best
 // evaluation, with which eval.patience and the plateau schedule compare; the learning rate that the plateau schedule
-// has reached is kept. Then returns a message about this for the user, else nullopt.
+// has reached is kept. Returns a message for the user if an evaluation was forgotten, else nullopt.
 std::optional<std::string> take_terms(TrainingState& state, const Objective& objective, const ResolvedConfig& config);
 
 // Throws UsageError if a key depends on evaluations but there is nothing to evaluate.

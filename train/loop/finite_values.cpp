@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kNeighbours = 2;  // how many neighbours are shown on each side
 
-// Codes (u8) are finite: the scale of a block says where a number of it was not.
+// 8-bit codes (u8) are always finite: if a number of a block was not, the block's scale is not finite.
 bool all_finite(const Tensor& values) {
   if (values.dtype() == DType::u8) return true;
   if (values.dtype() == DType::bf16) {

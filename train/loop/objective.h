@@ -19,11 +19,11 @@
 
 namespace tapeformer {
 
-// Sums the plain cross-entropy of micro-steps (negative log-likelihood), if the loss that is minimised has label
-// smoothing or a z-loss.
+// Sums the plain cross-entropy of micro-steps (negative log-likelihood), if the loss that is minimised has other terms:
+// label smoothing, a z-loss, or a penalty that the model adds.
 class NllLoss {
  public:
-  // `wanted`: whether there is label smoothing or a z-loss.
+  // `wanted`: whether the loss has such terms. If not, nothing is summed.
   explicit NllLoss(bool wanted) : wanted_(wanted) {}
   // Returns CrossEntropyOptions::nll for a micro-step: where backward adds the plain cross-entropy; null if it is not
   // wanted.
@@ -52,7 +52,8 @@ using MicroSteps = Communicator::Share;
 struct MeanOver {
   std::int64_t micro_steps;
   double targets;
-  double weight = 1;  // by which the mean is multiplied; only objectives that can share a model have another one
+  // The number by which the mean is multiplied. Only the objectives of tasks that share a model get another one than 1.
+  double weight = 1;
   // Returns the number by which the sum over the targets is divided.
   double normalizer() const { return targets / weight; }
 };
@@ -121,8 +122,8 @@ class Objective {
 
   // Returns the size of these micro-steps of a step.
   virtual StepSize step_size(std::int64_t step, MicroSteps micro_steps) = 0;
-  // Returns the divisor of the mean over these micro-steps. It counts no targets as 1 target, because then there is no
-  // loss to divide.
+  // Returns the divisor of the mean over these micro-steps. Without any targets there is no loss to divide, and the
+  // divisor is 1 rather than 0.
   MeanOver mean_over(std::int64_t step, MicroSteps micro_steps) {
     const std::int64_t targets = std::max<std::int64_t>(step_size(step, micro_steps).targets, 1);
     return {micro_steps.size(), static_cast<double>(targets)};
@@ -132,7 +133,7 @@ class Objective {
   // the mean. The value may be known only after backward. Undefined if the micro-step has no targets.
   virtual Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) = 0;
   // Returns the plain cross-entropy, summed over the micro-steps since the last call, after their backward passes;
-  // nullopt if the loss has neither label smoothing nor a z-loss, since it is the plain cross-entropy then.
+  // nullopt if the loss has no other terms (NllLoss), since it is the plain cross-entropy then.
   std::optional<double> take_nll_loss();
   // Null if training has no state other than the weights.
   virtual RecurrentTraining* recurrent() { return nullptr; }
@@ -157,11 +158,12 @@ class Objective {
   // use only a part of the training data; nullopt if the task has nothing to compare.
   virtual std::optional<Baselines> baselines(double seconds, const ProgressCallback& progress);
   // Returns the samples for train.sample_every; empty if the model generates no text. They do not influence the
-  // training. A text ends early when `go_on` is set and returns false after a token.
+  // training. If `go_on` is set, an objective may call it after each token, and ends the text when it returns false.
   virtual std::vector<TextSample> samples(const std::function<bool()>& go_on);
 
  protected:
-  // Adds the objective of one of several tasks, whose micro-steps are this objective's.
+  // For an objective that trains several tasks: adds the objective of one of them, to which some of this objective's
+  // micro-steps are passed on.
   void add_part(std::shared_ptr<Objective> part) { parts_.push_back(std::move(part)); }
 
   // Returns the options of the cross-entropy of a micro-step, whose sum is divided by `normalizer`. Its value may be

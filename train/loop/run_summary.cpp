@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the name of a file or folder, without those of the folders that it is in.
+// Returns the name of a file or folder, without the folders that lead to it.
 std::string name_of(const fs::path& path) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();  // "texts/" ends in no file name
 }
@@ -91,8 +91,9 @@ struct KnownBest {
   std::int64_t step = 0;   // of the best evaluation; 0: none compares with what the run measures now
   double cost = 0;         // of the best evaluation
 
-  // Whether an evaluation does not compare with the present ones, as the validation data or the way it is scored was
-  // changed after it: it would be the best, but is not.
+  // Returns whether an evaluation at step `at` cannot be compared with the present ones, because the validation data or
+  // its scoring was changed afterwards. The sign is that its cost is below the best one that the checkpoint knows, or
+  // that the checkpoint knows none.
   bool excludes(std::int64_t at, double other) const {
     return at <= until && at != step && (step == 0 || other < cost);
   }

@@ -15,8 +15,8 @@ namespace tapeformer {
 std::string cpu_name();
 
 // Returns an object with "cpu", "cores" (those that this process may use), "hardware_threads", "memory_gib", "system",
-// "threads", "matmul" (the value that train.matmul has on this machine), "tapeformer" (its version and commit),
-// "compiler" and "openblas".
+// "threads", "matmul" (the precision of matrix products and the instructions that compute them), "tapeformer" (its
+// version and commit), "compiler" and "openblas".
 nlohmann::ordered_json describe_machine(const ResolvedConfig& config);
 
 // Reads machine.json: a list with an object for each machine or version that trained a part of the run: "step", after

@@ -26,7 +26,7 @@ struct ClockPlan {
   Cooldown cooldown = {};
   double minutes = 0;     // train.minutes when it was chosen
   double deadline_s = 0;  // TrainingState::elapsed_s at which a cool-down that has begun is to end
-  bool moved = false;     // whether the rates so far are those of no wsd without a clock
+  bool moved = false;     // whether no wsd schedule without a clock has the learning rates of the steps so far
 };
 
 // The fields of state.json, and the recurrent state. There is no random generator state: random numbers are pure
@@ -38,7 +38,7 @@ struct TrainingState {
   double best_loss = 0;     // Evaluation::cost() of the best evaluation so far, at step best_step
   std::int64_t best_step = 0;
   // If the best evaluation is an extra one at the end of the run (eval.every did not ask for it): the best one before
-  // it, with step 0 if there is none. A run that is given more steps continues with that.
+  // it, with step 0 if there is none. A run that is given more steps continues with this earlier one.
   std::optional<BestEvaluation> scheduled_best = {};
   // The argument of learning_rate() for schedule.kind = plateau; 0 for the other schedules.
   std::int64_t num_bad_epochs = 0;
@@ -60,7 +60,7 @@ inline std::int64_t kept_best(const TrainingState& state) {
 // Options for saving a checkpoint.
 struct CheckpointOptions {
   std::string_view config_toml;  // the resolved configuration that it was trained with
-  bool regular = true;           // false: saved outside the schedule; averages leave it out
+  bool regular = true;           // false: saved outside the schedule; averages leave it out unless it is the newest
 };
 
 // Writes model.safetensors, optimizer.safetensors and config.toml to a staging folder; publish() then makes a
@@ -75,8 +75,9 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
                                                    const CheckpointOptions& options,
                                                    Communicator& ranks = Communicator::alone());
 
-// Publishes the weights of a model that was trained elsewhere as the checkpoint of step 0. It has no optimizer's state:
-// the run can be used, and others can begin with its weights, but it cannot be resumed.
+// Publishes the weights of a model that was trained elsewhere as the checkpoint of step 0. The checkpoint has no
+// optimizer state: the run can be used, and other runs can begin with its weights (train.init_from), but it cannot be
+// resumed.
 void publish_weights(const RunFolder& run, const Module& model, std::string_view config_toml);
 
 // Reads a checkpoint into model and optimizer, each tensor directly into its memory. Throws Error, and changes no
@@ -87,9 +88,9 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
 // Reads only the fields of a checkpoint's state.json, without the recurrent state. Throws Error if it is damaged.
 TrainingState read_training_state(const RunFolder& run, std::int64_t step);
 
-// Reads only the weights, from the folder of a checkpoint or an average, in the same way. Throws Error, naming the
-// folder, when they do not fit. The checkpoint may have other tensors whose names begin with `unread`, if that is not
-// empty.
+// Reads only the weights, from the folder of a checkpoint or an average, each tensor directly into its memory. Throws
+// Error, naming the file, when they do not fit. The checkpoint may have other tensors whose names begin with `unread`,
+// if that is not empty.
 void load_weights(const RunFolder& run, const std::filesystem::path& folder, const Module& model,
                   std::string_view unread = {});
 

@@ -102,7 +102,8 @@ void seal(const fs::path& staging, std::int64_t step, const Json& state) {
   sync_to_disk(staging);
 }
 
-// Throws CheckpointGone when a checkpoint that it reads is removed or replaced meanwhile.
+// Does one search for newest_valid_checkpoint(). Throws CheckpointGone when a checkpoint that it reads is removed or
+// replaced meanwhile.
 NewestCheckpoint search_newest(const RunFolder& run) {
   NewestCheckpoint newest;
   const auto latest = read_step_name(run.latest());

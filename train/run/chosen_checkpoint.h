@@ -17,7 +17,8 @@ namespace tapeformer {
 struct ModelSource {
   std::filesystem::path path;   // a run's folder, or a checkpoint in it as find_run() takes it
   std::string checkpoint = {};  // with a run's folder: latest, best, average, or a step; empty: the default choice
-  std::string task = {};        // the name of one of several tasks of the run; empty: its only one that fits
+  // For a run of several tasks, the name of one of them; empty: the only task that fits the command.
+  std::string task = {};
 
   ModelSource() = default;
   template <std::convertible_to<std::filesystem::path> Path>

@@ -12,8 +12,8 @@
 namespace tapeformer {
 
 // Identifies the part of metrics.jsonl that existed when a checkpoint was saved, so that a resumed run notices if it
-// has changed. Lines that a run loses when it continues from its end are left out. A checkpoint of an older version has
-// 0 bytes.
+// has changed. It leaves out the lines, and parts of lines, that are removed when a finished run continues (kAtEnd,
+// averages). A checkpoint of an older version has 0 bytes.
 struct MetricsMark {
   std::int64_t bytes = 0;
   std::uint64_t hash = 0;

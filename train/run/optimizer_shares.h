@@ -15,7 +15,7 @@ namespace tapeformer {
 std::string optimizer_file(int rank, int ranks);
 
 // Reads the files as one state: a tensor PREFIX.NAME is the state of a whole parameter, and PREFIX.NAME@FIRST is a
-// stretch of it with one axis, from the element FIRST on.
+// one-dimensional stretch of it that begins at the element FIRST.
 class OptimizerShares {
  public:
   // Throws Error when there is no file, one is missing, or one is damaged.

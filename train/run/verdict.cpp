@@ -55,7 +55,7 @@ std::string course_text(std::span<const LossPoint> curve, double cooling) {
                      cooled ? "" : ": as far as the curve shows, more steps at this rate would change little");
 }
 
-// About an evaluation that is worse than the best one, without overfitting.
+// Describes a last evaluation that is worse than the best one, without overfitting.
 std::string risen_text(const LossPoint& best, const LossPoint& last) {
   std::string text = fmt::format("the validation loss rose after step {}, from {:.4g} to {:.4g}", best.step,
                                  best.validation, last.validation);

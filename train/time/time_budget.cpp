@@ -12,11 +12,11 @@ namespace {
 constexpr double kLookEvery = 0.01, kMayMiss = 0.02;  // shares of the whole time
 constexpr double kPaceWindow = 0.02;                  // the share of the whole time that counts as recent
 constexpr std::int64_t kStepsForPace = 10;
-constexpr double kWorthNotice = 0.05;  // the share of all steps by which the last one moved
+constexpr double kWorthNotice = 0.05;  // a notice is sent if the last step moves by more than this share of all steps
 // The share of the cool-down that warm-up must leave.
 constexpr double kLeftByWarmup = 0.5;
 
-// Returns whether the cool-down that was chosen holds for these minutes.
+// Returns whether the cool-down that was chosen stays: train.minutes is unchanged, or not more than the run has taken.
 bool holds(const ClockPlan& plan, const ResolvedConfig& config, const TrainingState& state) {
   return plan.cooldown.end > 0 &&
          (plan.minutes == config.train.minutes || 60 * config.train.minutes <= state.elapsed_s);
@@ -132,11 +132,11 @@ void TimeBudget::ask_for_cooldown() {
   notify_({.why = CooldownNotice::Why::asked_again, .step = state_.step, .end = end, .seconds = seconds_to(end)});
 }
 
-// Returns when a cool-down that begins at once ends.
+// Returns the seconds at which the training ends if its cool-down begins now.
 double TimeBudget::end_from(double now) const { return (1 + config_.schedule.cooldown) * now + at_end_s(); }
 
-// Returns whether the cool-down must begin, and sets the time of its end. Its share is that of the time without the
-// last evaluation.
+// Returns whether the cool-down must begin, and sets the plan's deadline. schedule.cooldown is a share of the time
+// until the last step, without the evaluation and checkpoint that follow it.
 bool TimeBudget::is_due(double now) {
   const double whole = whole_s(), share = config_.schedule.cooldown;
   const bool in_warmup = state_.step < config_.schedule.warmup;
@@ -157,7 +157,8 @@ std::int64_t TimeBudget::choose_end() {
     deadline = end_from(now);
     state_.clock->minutes = config_.train.minutes;
   }
-  if (state_.step >= last_step()) return 0;  // the rate has fallen: time that is missed or left changes nothing
+  // At the last step it is too late to move it: a deadline that is missed or not reached changes nothing.
+  if (state_.step >= last_step()) return 0;
   if (!has_begun()) return is_due(now) ? end_within(deadline - now) : 0;
   if (now < next_look_) return 0;
   next_look_ = now + kLookEvery * deadline;

@@ -30,17 +30,17 @@ struct CooldownNotice {
 };
 
 // Chooses the cool-down of a training. The clock counts the seconds of a new run from the beginning of its command to
-// the command's end; in a process that goes on with a run, from the beginning of its first step, so what is read again
-// does not count, nor does what was lost by a kill.
+// the command's end; in a process that goes on with a run, from the beginning of its first step, so neither the time to
+// read the data again counts, nor the steps that a kill has lost.
 //
 // The cool-down begins when the time until the last step is its share of the whole, schedule.cooldown; the last
 // evaluation and checkpoint come after that. Its last step is chosen by the measured pace: recent steps, and what each
 // evaluation, checkpoint and sample took. While it goes on, the pace is looked at every hundredth of the whole time: if
 // the forecast misses the end of the time by more than two hundredths, the last step is moved, and the rate falls on
-// from its present value. A notice follows when the last step is then further from that of the notice before than a
-// twentieth of all steps. Warm-up is cut short if it would leave less than half of the cool-down's share. If
-// train.steps comes first, the cool-down is the last share of those steps, or what warm-up leaves of them if that is
-// less.
+// from its present value. A notice is sent when the last step is then more than a twentieth of all steps away from the
+// last step that the previous notice gave. Warm-up is cut short if it would leave less than half of the cool-down's
+// share. If train.steps comes first, the cool-down is the last share of those steps, or what warm-up leaves of them if
+// that is less.
 //
 // On resume, what was chosen stays, unless train.minutes has changed:
 // - to more than the run has taken: the rate goes back to its peak, and a new cool-down is chosen;
@@ -59,10 +59,12 @@ class TimeBudget {
   double rate(std::int64_t step) const;
   std::int64_t last_step() const { return tapeformer::last_step(config_, state_); }
 
-  // Says that the previous piece of work has ended and this one begins; names are those that TrainingPace is given.
+  // Says that the previous piece of work has ended and this one begins; `piece` is a name as TrainingPace::begin()
+  // takes it.
   void begin(const std::string& piece);
-  // Asks for the cool-down to begin now, over its share of the time that has passed. A notice follows if it has begun
-  // already; until a step was measured, which the time in the notice needs, the call is ignored: repeat it.
+  // Asks for the cool-down to begin now, over its share of the time that has passed. If the cool-down has begun
+  // already, only a notice is sent. The time in that notice needs a measured step: until there is one, the call is
+  // ignored, and must be repeated.
   void ask_for_cooldown();
   bool is_asked() const { return asked_; }
 
@@ -106,16 +108,18 @@ class TimeBudget {
   bool asked_ = false;
   bool is_late_ = false;  // a cool-down that has begun gets a new end, since train.minutes has become less
   double next_look_ = 0;
-  std::int64_t noticed_end_ = 0;  // the last step, as the last notice said it
+  std::int64_t noticed_end_ = 0;  // the last step that the last notice gave
 
   std::optional<Work> work_;  // the piece of work under way, and when it began
   double began_ = 0;
-  // What the last piece of each kind took, in steps of the pace at that time: a slower machine slows both.
+  // How long the last piece of each kind took, as a number of steps at the pace of that time, because a machine that
+  // slows down slows steps and pieces alike.
   std::array<std::optional<double>, kWorks> costs_;
-  // The seconds of the steps since the last note, and their number.
+  // The seconds of the steps since the last call of note_pace(), and the step at that call.
   double steps_s_ = 0;
   std::int64_t noted_step_;
-  // All steps that were measured, and the recent ones: sums whose weights fall exponentially with time.
+  // The seconds of all measured steps; and the seconds and the number of the recent steps, as sums whose weights fall
+  // exponentially with time.
   double measured_s_ = 0, recent_s_ = 0, recent_steps_ = 0;
   std::int64_t notes_ = 0;
 };

@@ -1,9 +1,9 @@
 // The module libtapeformer_mpi.so: a Transport over MPI.
 //
 // A background thread advances the transfers while the program computes, and sends heartbeats: every rank regularly
-// sends a byte to the next one, and a rank whose byte does not arrive in time counts as lost. So a transfer may take as
-// long as the slowest rank computes, and yet the job never waits for a rank that is dead or stopped. A thread in wait()
-// advances the transfers itself. Only one thread calls MPI at a time.
+// sends a byte to the next one, and a rank whose byte does not arrive in time counts as lost. So a transfer may wait
+// for as long as the slowest rank computes, but never for a rank that is dead or stopped. A thread in wait() advances
+// the transfers itself. Only one thread calls MPI at a time.
 #include <mpi.h>
 #include <sched.h>
 
