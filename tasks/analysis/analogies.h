@@ -22,19 +22,19 @@ std::vector<Neighbour> answer(const NeighbourFinder& finder, const Analogy& anal
 
 struct AnalogyScore {
   std::string section;         // the name of a part of the file; empty: the analogies before the first name
-  std::int64_t questions = 0;  // those that are answered: the vocabulary has all four words, and d as one token
-  std::int64_t right = 0;      // those of them whose nearest token is d
-  std::int64_t unknown = 0;    // the other ones, which are not scored
+  std::int64_t questions = 0;  // the scored analogies: the vocabulary has all four words, and d as one token
+  std::int64_t right = 0;      // the scored analogies whose nearest token is d
+  std::int64_t unknown = 0;    // the analogies that are not scored
 
   double accuracy() const { return questions > 0 ? static_cast<double>(right) / static_cast<double>(questions) : 0; }
 };
 
 // Scores the analogies of a file in the format of word2vec's questions-words.txt: a line is "a b c d", and ": NAME"
-// begins a section. Throws Error that names file and line for another line, and for a file without an analogy that can
-// be answered.
+// begins a section. Throws Error that names file and line for a line of another form, and for a file without an analogy
+// that can be answered.
 std::vector<AnalogyScore> score_analogies(const NeighbourFinder& finder, const Tokenizer& tokenizer,
                                           const std::string& file);
-// The sum of the sections.
+// Returns the sums over all sections.
 AnalogyScore total(const std::vector<AnalogyScore>& sections);
 
 }  // namespace tapeformer

@@ -39,13 +39,13 @@ struct HeadReport {
   std::optional<double> repeated = {};
 };
 
-// {"head": its name, "loss_rise", "previous", "same_token", "induction", "induction_random", "first", "distance"}, with
-// null for what is not known.
+// Returns {"head": its name, "loss_rise", "previous", "same_token", "induction", "induction_random", "first",
+// "distance"}, with null for what is not known.
 nlohmann::ordered_json head_json(const HeadReport& head);
 
 struct HeadStudy {
   Evaluation all;                 // with all heads
-  std::vector<HeadReport> heads;  // those without which the loss rises most come first
+  std::vector<HeadReport> heads;  // in the order of loss_rise, the largest first
 };
 
 // Evaluates the model once with all heads and once without each of them, and reads their weights. `ordinary` are the

@@ -69,7 +69,7 @@ LogitLens logit_lens(const EncoderDecoder& model, std::span<const std::int32_t> 
   const TeacherForcedPair pair = teacher_forced_pair(source, target, symbols);
   const auto layers = features_of([&](Tape& tape, std::vector<Tensor>& collected) {
     const EncoderOutput encoded = model.encode(tape, pair.source);
-    collected.clear();  // those of the encoder, which predicts nothing
+    collected.clear();  // drops the layers of the encoder, which predicts nothing
     model.decode(Variable::constant(tape, pair.inputs), encoded);
   });
   std::vector<std::int32_t> targets(target.begin(), target.end());

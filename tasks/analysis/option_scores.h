@@ -27,9 +27,9 @@ enum class OptionMeasure { total, token, byte };
 // The index of the option with the highest value; of equal ones the first.
 std::size_t best_option(std::span<const OptionScore> scores, OptionMeasure measure);
 
-// Scores the options behind `prompt`, the ids that a language model reads before them (beginning_tokens() of the
-// prompt's own). An option's tokens are those of its text alone. Throws Error for a prompt without ids, for an option
-// without text, and for more tokens than the model reads.
+// Scores the options as continuations of `prompt`: the ids of the prompt with what the model reads before a text
+// (beginning_tokens()). Each option is encoded by itself, without the prompt's text. Throws Error for a prompt without
+// ids, for an option without text, and for more tokens than the model reads.
 std::vector<OptionScore> score_options(const CausalModel& model, const Tokenizer& tokenizer,
                                        std::span<const std::int32_t> prompt, std::span<const std::string> options);
 // Scores the options as translations of the prompt; each has the end token as well.

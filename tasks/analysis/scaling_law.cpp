@@ -19,7 +19,7 @@ constexpr std::uint64_t kBootstrapStream = 0x7363616c696e6721;
 
 double huber_loss(double r) { return std::abs(r) <= kHuber ? r * r / 2 : kHuber * (std::abs(r) - kHuber / 2); }
 
-// Solves A x = b for a symmetric positive definite A, (n, n), which is overwritten, by Gaussian elimination.
+// Solves A x = b for a symmetric positive definite A, (n, n), by Gaussian elimination.
 std::vector<double> solve_symmetric(std::vector<double> a, std::vector<double> b) {
   const std::size_t n = b.size();
   for (std::size_t k = 0; k < n; ++k) {
@@ -57,7 +57,7 @@ struct LawProblem {
   std::size_t points() const { return loss.size(); }
 };
 
-// The values under way: irreducible, then the logarithm of the factor and the exponent of each term.
+// The values that a fit changes: the irreducible loss, then the logarithm of the factor and the exponent of each term.
 using LawValues = std::vector<double>;
 
 double law_value(const LawProblem& problem, const LawValues& values, std::size_t i) {
@@ -78,8 +78,8 @@ double law_cost(const LawProblem& problem, const LawValues& values) {
   return sum;
 }
 
-// The normal equations of the weighted least squares that Huber's loss is near `values`: A = JᵀWJ, g = JᵀWr, with the
-// weights W = min(1, kHuber / |r|). LawValues before `first` are fixed.
+// The normal equations of the weighted least squares that approximate Huber's loss near `values`: A = JᵀWJ, g = JᵀWr,
+// with the weights W = min(1, kHuber / |r|). LawValues before `first` are fixed.
 struct NormalEquations {
   std::vector<double> a, g;
 
@@ -110,7 +110,8 @@ struct LawMinimum {
   double cost = std::numeric_limits<double>::infinity();
 };
 
-// Goes down from `values` by the method of Levenberg and Marquardt. The irreducible loss is fixed, or stays above 0.
+// Minimises the cost from `values` by the method of Levenberg and Marquardt. The irreducible loss is fixed, or at least
+// 0.
 LawMinimum descend_law(const LawProblem& problem, LawValues values, bool fixed) {
   const std::size_t first = fixed ? 1 : 0;
   LawMinimum found{std::move(values)};
@@ -138,8 +139,8 @@ LawMinimum descend_law(const LawProblem& problem, LawValues values, bool fixed) 
   return found;
 }
 
-// Goes down from `values`; if the irreducible loss ends at 0, again with that bound, where the other values may have
-// been held up by it.
+// Minimises the cost from `values`. If the irreducible loss ends at its bound, 0, minimises again with this value
+// fixed, because the bound may have stopped the descent of the other values.
 LawMinimum fit_law_from(const LawProblem& problem, const LawValues& values, bool fixed) {
   LawMinimum found = descend_law(problem, values, fixed);
   return !fixed && found.values[0] == 0 ? descend_law(problem, std::move(found.values), true) : found;

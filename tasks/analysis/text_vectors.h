@@ -41,7 +41,7 @@ struct TextVectors {
 TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, const TextVectorOptions& options = {});
 
 // Encodes a text, without special tokens. A word tokenizer may know the first word only with a space before it: then
-// the text is encoded with that space. `continues`: other text stands before it.
+// the text is encoded with that space. `continues`: whether other text precedes this one.
 std::vector<std::int32_t> text_tokens(const Tokenizer& tokenizer, std::string_view text, bool continues = false);
 
 // The position embeddings that the model adds to its token embeddings, f32 (context, dim) and contiguous; an undefined

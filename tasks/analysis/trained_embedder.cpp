@@ -30,7 +30,7 @@ TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) 
     check(family.reads_text() || family.is_encoder_decoder(), embedder.run.root.string(), ": the model is a ",
           family.name, ", expected one that gives the tokens of a text vectors; ", config.task_row().commands);
     ModelVocabulary vocabulary;
-    std::optional<std::int32_t> end;  // of a source
+    std::optional<std::int32_t> end;  // the end token of a source
     if (family.is_encoder_decoder()) {
       const PairTokenizers both = load_pair_tokenizers(embedder.run, config);
       embedder.tokenizer = both.source;

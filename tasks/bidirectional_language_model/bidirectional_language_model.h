@@ -38,8 +38,8 @@ class BidirectionalLanguageModel : public ModelWithHeads {
   Variable loss(const Variable& features, const Tensor& targets, const CrossEntropyOptions& options) const {
     return head_.loss(features, targets, options);
   }
-  // Returns the training loss: the mean of the losses of both predictions. A normalizer is the number of targets that
-  // each prediction scores.
+  // Returns the training loss: the mean of the losses of both predictions. options.normalizer is the number of targets
+  // of one direction.
   Variable loss(const Batch& batch, const CrossEntropyOptions& options) const;
 
  private:

@@ -19,7 +19,8 @@ struct CaptionTokenizer {
   std::shared_ptr<const Tokenizer> tokenizer;
   SentenceSymbols symbols;
 
-  // The symbols of a batch of captions; those of sources, which are numbers of images, have no meaning.
+  // Returns the symbols for batches of captions. The source symbols have no meaning, since a source is the index of an
+  // image.
   PairSymbols pair_symbols() const { return {symbols, symbols}; }
 };
 // Throws Error that names `origin` if the tokenizer has no begin, end and padding.
@@ -37,10 +38,10 @@ struct EncodedCaptions {
 // none is left.
 EncodedCaptions encode_captions(CaptionedImages images, const CaptionTokenizer& tokenizer,
                                 const ResolvedConfig& config);
-// The largest number of tokens of a caption without its end.
+// Returns the largest number of tokens of a caption, not counting its end token.
 std::int64_t max_caption_length(const ResolvedConfig& config);
 
-// Returns images as models read them: f32 (count, 3, size, size), in ±1.
+// Returns images as models read them: f32 (count, 3, size, size), with values from −1 to 1.
 Tensor image_batch(const CaptionedImages& images, std::span<const std::int64_t> indices);
 
 struct CaptionData {

@@ -42,7 +42,8 @@ struct CaptionAttention {
   std::vector<std::vector<double>> weights;
   std::int64_t side = 0;
 };
-// Throws UsageError for a layer or head that the model does not have.
+// Returns where the model looks in `image` while it reads `caption` (teacher forcing), by these heads of
+// cross-attention. Throws UsageError for a layer or head that the model does not have.
 CaptionAttention caption_attention(const EncoderDecoder& model, const Tensor& image, const std::string& caption,
                                    const CaptionTokenizer& tokenizer, const AlignmentHeads& heads = {});
 

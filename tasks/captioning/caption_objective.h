@@ -18,9 +18,10 @@ class CaptionObjective : public PairObjective {
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   ValidationFacts validation() const override;
   Evaluation evaluate(const ProgressCallback& progress) override;
-  // BLEU of greedy captions of the first eval.bleu_sentences validation images.
+  // Returns the BLEU of greedy captions against the first eval.bleu_sentences validation captions, one for each
+  // caption's image.
   std::optional<double> bleu() override;
-  // Greedy captions of the first validation images.
+  // Returns greedy captions of the images of the first validation captions.
   std::vector<TextSample> samples(const std::function<bool()>& go_on) override;
 
  private:

@@ -35,7 +35,7 @@ struct EvalReport {
   std::string table;  // the same result for people
 };
 
-// How a request wants its model to be loaded.
+// Returns the options by which load_run() loads the model that a request names.
 LoadOptions load_options(const EvalRequest& request);
 
 // Calls load_run() for a request.
@@ -51,7 +51,8 @@ Trained open_run(const EvalRequest& request) {
 EncodedText read_text(const std::string& input, const TrainedModel& run, const Tokenizer& tokenizer,
                       const std::function<void(const std::string&)>& warn);
 
-// Adds the last keys of a result: the checkpoint and the precision of products that it was computed with.
+// Adds the last keys of a result: the checkpoint, the heads that were removed, the precision of matrix products, and
+// the format of the weights if it is not f32.
 nlohmann::ordered_json with_run_keys(nlohmann::ordered_json json, const TrainedModel& run);
 
 // Facts about the scored text that are reported beside the loss. Bits per byte are not reported if too many tokens are
@@ -66,12 +67,14 @@ struct TextFacts {
 std::string loss_table(const Evaluation& result, const TextFacts& facts);
 nlohmann::ordered_json loss_json(const Evaluation& result, const TextFacts& facts);
 
-// A task calls these for the options of `eval` that it does not have, so that none is ignored. They throw UsageError.
-// --no-pseudo, which only masked language models have.
+// A task calls these functions for the options of `eval` that it does not support, so that no option is ignored. They
+// throw UsageError if the option is given.
+
+// Refuses --no-pseudo, which only masked language models have.
 void require_no_pseudo_option(const EvalRequest& request);
-// --by-position and --by-frequency, which only language models have.
+// Refuses --by-position and --by-frequency, which only language models have.
 void require_no_parts(const EvalRequest& request);
-// --context and --stride. `reason` ends the message "expected none, since …".
+// Refuses --context and --stride. `reason` ends the message "expected none, since …".
 void require_no_windows(const EvalRequest& request, std::string_view reason);
 
 }  // namespace tapeformer

@@ -29,13 +29,13 @@ void require_model(const ModelSource& source, bool fits, std::string_view expect
         "; ", config.task_row().commands);
 }
 
-// The precision of products where none is asked for.
+// Returns the precision of matrix products if the options give none.
 MatmulSetting matmul_for(std::optional<WeightFormat> weights, MatmulSetting of_run) {
   if (weights == WeightFormat::bf16) return MatmulSetting::medium;
   return weights == WeightFormat::q8_0 ? MatmulSetting::automatic : of_run;
 }
 
-// The format where none is asked for and products are in medium.
+// Returns the format of matrices if the options give none and the precision is medium.
 WeightFormat default_weights(const UsableCheckpoint& found, const LoadOptions& options) {
   const auto is_bf16 = [](const auto& entry) { return entry.second.dtype() == DType::bf16; };
   switch (options.default_weights) {
@@ -52,8 +52,8 @@ WeightFormat default_weights(const UsableCheckpoint& found, const LoadOptions& o
   return WeightFormat::f32;
 }
 
-// How the names of those tensors of a checkpoint begin that a model without classifiers does not read: the classifiers
-// of several tasks. Empty if there are none.
+// Returns the prefix of the tensors of a checkpoint that a model without classifiers does not read: those of the
+// classifiers, if the run has several tasks; else "".
 std::string_view unread_tensors(const ResolvedConfig& config) {
   return config.task_row().is_multi_task ? kClassifierTensors : std::string_view();
 }

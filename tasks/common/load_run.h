@@ -21,22 +21,22 @@ namespace tapeformer {
 // The fields that a loaded model of any task has.
 struct TrainedModel {
   RunFolder run;
-  ResolvedConfig config;                                                // the checkpoint was trained with it
+  ResolvedConfig config;                                                // with which the checkpoint was trained
   std::string checkpoint;                                               // its folder's name: "step-000500", "average"
-  std::string checkpoint_text;                                          // the same for people: "step 500 (best)"
+  std::string checkpoint_text;                                          // the checkpoint in words: "step 500 (best)"
   kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;  // of the model's matrix products
-  WeightFormat weights = WeightFormat::f32;                             // in which it holds its matrices
+  WeightFormat weights = WeightFormat::f32;                             // the format of the model's matrices in memory
   std::vector<std::string> without_heads = {};                          // the names of its heads that are removed
   std::vector<std::string> warnings;
 };
 
-// The format of matrices where none is asked for. Both of the latter are f32 unless the precision is medium, whose
-// products round matrices to bf16 anyway; `as_stored` is bf16 where the checkpoint has them so, as that of a published
-// model in bf16, and then changes no result.
+// The format of a model's matrices in memory if LoadOptions::weights gives none. `as_stored` and `bf16` mean f32 unless
+// the precision is medium, whose products round matrices to bf16 anyway. Then `as_stored` means bf16 if the checkpoint
+// stores matrices in bf16, as that of an imported model in bf16 does; this changes no result.
 enum class DefaultWeights { f32, as_stored, bf16 };
 
 struct LoadOptions {
-  std::optional<MatmulSetting> matmul = std::nullopt;  // the precision of products; nullopt: the run's own
+  std::optional<MatmulSetting> matmul = std::nullopt;  // the precision of matrix products; nullopt: the run's own
   // The format in which matrices and embeddings are held, to which they are rounded once when they are loaded; losses
   // then differ a little from those of training. bf16 needs the precision medium, which rounds matrices to bf16 in
   // every product anyway. Without `matmul` the precision is medium for bf16, and for q8_0 the fastest one.

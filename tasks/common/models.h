@@ -33,7 +33,8 @@ std::unique_ptr<M> with_adapters(const ResolvedConfig& config, std::unique_ptr<M
 std::unique_ptr<CausalModel> make_causal_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<EncoderDecoder> make_encoder_decoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 std::unique_ptr<EncoderDecoder> make_image_decoder(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
-// Makes a model whose family is trained for `task`, without heads: whatever adds these adds the adapters afterwards.
+// Makes a model whose family is trained for `task`, without heads. A caller that adds heads must add the adapters
+// afterwards (with_adapters()).
 std::unique_ptr<Model> make_model_for(std::string_view task, const ResolvedConfig& config,
                                       const ModelVocabulary& vocabulary);
 // Makes a model with the heads of the task that its family is trained for (TaskHeads), if that task has heads.

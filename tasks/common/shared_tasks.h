@@ -8,7 +8,7 @@
 
 namespace tapeformer {
 
-// One of these tasks.
+// One of the tasks that a model learns together.
 struct SharedTask {
   std::string name;
   double weight;          // of its loss
@@ -17,11 +17,12 @@ struct SharedTask {
   bool has_labels() const { return config.task_row().has_labels; }
 };
 
-// Returns those with a weight above 0, ordered by their names; empty for a run of one task. Throws UsageError, which
-// begins with the task's section, for values that do not fit.
+// Returns the tasks with a weight above 0, ordered by their names; empty for a run of one task. Throws UsageError,
+// which begins with the task's section, for values that do not fit.
 std::vector<SharedTask> shared_tasks(const ResolvedConfig& config);
 
-// Whether training changes the head that the family's own task gives the model, so that its predictions mean something.
+// Returns whether the training changes the head that the family's own task gives the model, so that the head's
+// predictions mean something.
 bool trains_own_head(const ResolvedConfig& config);
 
 }  // namespace tapeformer

@@ -56,7 +56,7 @@ void ChatSession::make_prompt() {
   const std::int64_t wanted = std::min({options_.tokens, kLeastAnswer, context_.value_or(4 * kLeastAnswer) / 4 + 1});
   read_prompt();
   while (room() < wanted && messages_.size() > kept_ + 1) {
-    // A question and its answer.
+    // Forgets the oldest question and its answer.
     const auto begin = messages_.begin() + static_cast<std::ptrdiff_t>(kept_);
     messages_.erase(begin, begin + 2);
     forgotten_ += 2;

@@ -24,8 +24,8 @@ struct ChatAnswer {
 // oldest questions are forgotten with their answers; a system message stays.
 class ChatSession {
  public:
-  // All must outlive the object, but not `options`. An empty system message is none. Throws Error if the model's
-  // context has no room for it.
+  // The model and the format must outlive the object. An empty `system` means that there is no system message. Throws
+  // UsageError as seen_context() does.
   ChatSession(const CausalModel& model, const ChatFormat& format, const GenerateOptions& options,
               std::string_view system = {});
 
@@ -45,7 +45,8 @@ class ChatSession {
   std::uint64_t& seed() { return options_.seed; }
 
  private:
-  // Makes row_ the tokens of the conversation up to the next answer, and forgets messages until that fits.
+  // Makes row_ the tokens of the conversation up to the next answer. Forgets the oldest messages until these tokens and
+  // an answer fit into the context.
   void make_prompt();
   void read_prompt();
   std::int64_t room() const;
@@ -58,7 +59,7 @@ class ChatSession {
   std::vector<ChatMessage> messages_;
   std::size_t kept_;               // messages that are never forgotten: a system message
   std::vector<std::int32_t> row_;  // the tokens of text_
-  std::string text_;               // rendered, with escapes
+  std::string text_;               // the conversation as the template renders it, with escapes
   std::int64_t forgotten_ = 0, read_again_ = 0;
 };
 

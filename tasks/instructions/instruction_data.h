@@ -22,7 +22,7 @@ struct EncodedConversations {
   std::int64_t scored() const;        // the number of tokens in answers
   std::int64_t positions() const;     // of all rows; a conversation of n tokens takes n − 1
   std::int64_t answer_bytes() const;  // of the answers' texts, without end marks
-  // A line about those that are left out; empty if there are none. `what` names the conversations.
+  // Returns a line about the conversations that are left out; "" if there are none. `what` is what the line calls them.
   std::string note(const std::string& what, std::int64_t longest) const;
 };
 
@@ -35,7 +35,7 @@ struct InstructionData {
   std::unique_ptr<Tokenizer> tokenizer;
   ChatSettings settings;
   EncodedConversations train, valid;
-  std::vector<Conversation> valid_conversations = {};  // the first of them, for samples
+  std::vector<Conversation> valid_conversations = {};  // the first ones for validation, for samples
   std::uint64_t train_hash = 0, valid_hash = 0;        // valid_hash is 0 if there are none
   std::vector<std::string> warnings = {};
 };
@@ -43,9 +43,9 @@ struct InstructionData {
 // The number of tokens that a conversation may have: a row of the model, and the last token, which is only a target.
 inline std::int64_t longest_conversation(const ResolvedConfig& config) { return config.block_size() + 1; }
 
-// Tokenizer and chat template are those of the run that is resumed, or of tokenizer.file and the tokenizer_config.json
-// beside it; or the tokenizer is learned from the training conversations, and the template is ChatML. Throws Error when
-// no conversation is left to train on.
+// Reads or generates the conversations, and encodes them. Tokenizer and chat template are those of the run that is
+// resumed, or of tokenizer.file and the tokenizer_config.json beside it; or the tokenizer is learned from the training
+// conversations, and the template is ChatML. Throws Error when no conversation is left to train on.
 InstructionData prepare_instruction_data(const ResolvedConfig& config, const RunFolder* resumed,
                                          const ProgressMaker& progress);
 

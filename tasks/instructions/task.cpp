@@ -66,7 +66,8 @@ InstructionData dummy_conversations(const ResolvedConfig& config, const RunFolde
   return data;
 }
 
-// The prompts of all answers, for as many tokens as are needed to tell that an answer is another one.
+// Returns the prompts of all answers. Each generated answer may be somewhat longer than the given one: it is wrong
+// then, and the rest of it does not matter.
 std::vector<AnswerPrompt> prompts_of(std::span<const ChatTokens> conversations, std::int64_t longest) {
   std::vector<AnswerPrompt> prompts;
   for (const ChatTokens& conversation : conversations) {

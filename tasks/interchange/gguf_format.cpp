@@ -20,7 +20,8 @@ using Metadata = std::vector<std::pair<std::string, GgufValue>>;
 
 constexpr const char *kFrequencies = "rope_freqs.weight", *kChatTemplate = "tokenizer.chat_template";
 
-// A key of the metadata behind the architecture's name, and the one of config.json that says the same.
+// A key of GGUF's metadata, without the architecture's name before it, and the key of config.json with the same
+// meaning.
 struct GgufKey {
   const char *theirs, *config;
   bool is_real = false;  // not a whole number
@@ -43,7 +44,8 @@ bool is_architecture(std::string_view name) {
   return name == "gpt2" || name == "llama" || name == "qwen2" || name == "qwen3";
 }
 
-// The map of an architecture. Of those with rotary positions, llama alone turns neighbouring rows.
+// The map of an architecture. Among the architectures with rotary positions, only llama rotates neighbouring rows as
+// pairs; the others rotate the halves of a head.
 TensorMap map_of(const std::string& architecture, const TransformerShape& shape) {
   return architecture == "gpt2" ? gguf_gpt2_map(shape) : gguf_llama_map(shape, architecture == "llama");
 }
@@ -116,7 +118,7 @@ void read_rotary(const GgufFile& file, const std::string& architecture, Json& co
   if (file.tensors().contains(kFrequencies)) config["rope_scaling"] = rope_of_factors(file, config);
 }
 
-// The metadata as config.json of Hugging Face says it.
+// Returns the metadata in the form of Hugging Face's config.json.
 Json config_of(const GgufFile& file, const std::string& architecture) {
   Json config = {{"model_type", architecture}, {"tie_word_embeddings", !file.tensors().contains("output.weight")}};
   for (const GgufKey& key : keys_of(architecture)) {
@@ -149,7 +151,7 @@ GgufVocabulary vocabulary_of(const GgufFile& file) {
   const auto flag = [&](const char* name, bool otherwise) {
     return file.has(key(name)) ? file.boolean(key(name)) : otherwise;
   };
-  // What llama.cpp takes where the file does not say it.
+  // What llama.cpp assumes if the file has no key add_bos_token.
   const bool begins = out.model == "llama" || out.pre == "llama-bpe" || out.pre == "llama3";
   out.add_bos = flag("add_bos_token", begins), out.add_eos = flag("add_eos_token", false);
   out.add_space_prefix = flag("add_space_prefix", true);
@@ -193,7 +195,7 @@ PublishedModel read_gguf(const fs::path& path) {
     map.spare.emplace_back(kFrequencies);
     return map;
   };
-  // Which biases a llama has is said by its tensors alone.
+  // No key says which biases a llama has, only its tensors do.
   if (architecture == "llama") {
     const auto has = [&](const char* name) { return file->tensors().contains(name); };
     model.options["attention_bias"] = !has("blk.0.attn_q.bias")       ? "false"
@@ -237,7 +239,7 @@ void add_vocabulary(const GgufVocabulary& vocabulary, Metadata& metadata) {
   add("add_eos_token", vocabulary.add_eos);
 }
 
-// The names of --type, the types of tensors, and llama.cpp's numbers of them (general.file_type).
+// A value of --type, GGUF's name of the tensor type, and llama.cpp's number of the file type (general.file_type).
 struct FileType {
   std::string_view word, name;
   std::uint32_t number;
@@ -280,7 +282,7 @@ std::vector<std::string> write_gguf_model(const TrainedTextModel& run, const fs:
     check(!config.contains(key) || config[key] == expected, "export: ", key, ": expected ", dump_json(expected),
           " for GGUF, got ", dump_json(config.value(key, Json())));
   };
-  // llama.cpp reads biases of a llama where they are, but none of a qwen3.
+  // llama.cpp reads the biases of a llama if the file has any, but it reads none of a qwen3.
   if (architecture != "llama") require("attention_bias", false);
   require("scale_attn_weights", true);
   if (architecture == "gpt2" && config["activation_function"] != "gelu") require("activation_function", "gelu_new");
@@ -305,7 +307,7 @@ std::vector<std::string> write_gguf_model(const TrainedTextModel& run, const fs:
   std::vector<GgufTensor> typed;
   for (const auto& [name, tensor] : tensors) {
     const GgufType& wanted = gguf_type(type.name);
-    // llama.cpp keeps vectors and positions in F32. Rows that are no whole blocks stay in F16.
+    // llama.cpp keeps vectors and positions in F32. A matrix whose rows are not whole blocks is written in F16.
     const bool plain = tensor.rank() == 1 || name == "position_embd.weight";
     const bool whole = tensor.size(-1) % wanted.values == 0;
     typed.push_back({name, tensor.to(DType::f32), &(plain ? gguf_type("F32") : whole ? wanted : gguf_type("F16"))});

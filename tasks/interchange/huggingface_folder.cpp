@@ -19,8 +19,8 @@ using Json = HuggingFaceLayout::Json;
 
 constexpr const char *kConfigJson = "config.json", *kTokenizerConfig = "tokenizer_config.json";
 
-// Some published files of BERT have no head that predicts tokens, or a pooler without the head that it is for. What is
-// missing gets initial values, or is left out.
+// Some published files of BERT have no head that predicts tokens, or a pooler without the head for next-sentence
+// prediction that reads it. A missing token head gets initial values; a pooler without its head is left out.
 void fit_heads(PublishedModel& model, HuggingFaceWeights& weights) {
   const auto has = [&](const char* name) { return weights.tensors().contains(name); };
   const bool token_head = has("cls.predictions.transform.dense.weight"),

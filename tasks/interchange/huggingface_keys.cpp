@@ -43,7 +43,8 @@ std::string word_of_bool(bool value) { return value ? "true" : "false"; }
 
 namespace {
 
-// Activations: their names in config.json, the first of which is written, and those of model.activation.
+// Activations: the name in config.json, and the value of model.activation. Of two names for one value, the first is
+// written.
 constexpr std::pair<const char*, const char*> kActivations[] = {{"gelu_new", "gelu_tanh"},
                                                                 {"gelu_pytorch_tanh", "gelu_tanh"},
                                                                 {"gelu", "gelu"},
@@ -121,7 +122,7 @@ void write_rotary(const KeyValues& options, Json& config) {
   config["rope_scaling"] = std::move(rope);
 }
 
-// What Llama, Qwen2 and Qwen3 have in common.
+// Reads the keys that Llama, Qwen2 and Qwen3 have in common.
 void read_gated(const Json& config, Options& options, std::int64_t kv_heads) {
   read_rotary(config, options);
   options["kv_heads"] = std::to_string(integer_or(config, "num_key_value_heads", kv_heads));

@@ -16,7 +16,7 @@ using Options = HuggingFaceLayout::Options;
 [[noreturn]] void fail_value(const std::string& key, const Json& got, std::string_view expected);
 
 // These return the value of a key, or `otherwise` where it is missing or null. All but the first throw Error for a
-// value of another type; number_or() returns the text, of a whole number if `otherwise` is one.
+// value of another type; number_or() returns the number as text, and requires a whole number if `otherwise` is one.
 Json value_or(const Json& config, const std::string& key, Json otherwise);
 std::int64_t integer_or(const Json& config, const std::string& key, std::int64_t otherwise);
 std::string number_or(const Json& config, const std::string& key, const Json& otherwise);

@@ -172,7 +172,7 @@ Options options_of(const HuggingFaceLayout& layout, const Json& config) {
   if (const Json quantized = value_or(config, "quantization_config", nullptr); !quantized.is_null())
     fail_value("quantization_config", quantized, "none");
   Options options = layout.options;
-  // Files of a layout without a rule for biases have all of them.
+  // GPT-2 and BERT have all biases; the gated layouts, Llama and Qwen, set the keys for their biases one by one.
   const bool gated = layout.options.contains("rotary_pairs");
   options.emplace("bias", word_of_bool(!gated));
   for (const HuggingFaceLayout::Number& number : layout.numbers)

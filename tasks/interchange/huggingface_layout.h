@@ -1,4 +1,4 @@
-// The architectures of Hugging Face that are read and written: what config.json says in the keys of [model], and back.
+// The architectures of Hugging Face that are read and written: translates config.json to keys of [model], and back.
 #pragma once
 
 #include <map>
@@ -30,7 +30,8 @@ struct HuggingFaceLayout {
   Options options;                                  // the values of [model] that all models of the architecture have
   std::int64_t vocab_size;                          // where config.json has none
   bool tied;                                        // whether tie_word_embeddings is true where config.json has none
-  // The other keys. `read` throws Error for what is not supported, naming key and value.
+  // Read and write the keys that need more than a row of `numbers` or `fixed`. `read` throws Error for what is not
+  // supported, naming key and value.
   void (*read)(const Json& config, Options& options);
   void (*write)(const KeyValues& options, Json& config);
 };
@@ -42,7 +43,7 @@ const HuggingFaceLayout& layout_for(const ResolvedConfig& config);
 
 // Returns the keys of [model] that config.json describes. Throws Error for a value that is not supported.
 HuggingFaceLayout::Options options_of(const HuggingFaceLayout& layout, const HuggingFaceLayout::Json& config);
-// Returns the number of tokens that it says.
+// Returns the size of the vocabulary that config.json gives.
 std::int64_t vocab_of(const HuggingFaceLayout& layout, const HuggingFaceLayout::Json& config);
 // Returns config.json of a model. Throws Error, which names the key of [model] in the way, if the model does not fit.
 HuggingFaceLayout::Json config_json(const HuggingFaceLayout& layout, const ResolvedConfig& config, std::int64_t vocab);

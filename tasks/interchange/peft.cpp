@@ -22,7 +22,7 @@ constexpr const char* kAdapterModel = "adapter_model.safetensors";
 constexpr std::string_view kPrefix = "base_model.model.", kWeightEnd = ".weight";
 constexpr std::string_view kDown = ".lora_A.weight", kUp = ".lora_B.weight";
 
-// A module of the other program, which is some of the matrices that one of our linear layers stacks.
+// A linear module of the Hugging Face model. It is one or several of the matrices that one of our linear layers stacks.
 struct AdaptedModule {
   std::string path;                   // "model.layers.0.self_attn.q_proj"
   std::string layer;                  // our layer: "blocks.0.attention.qkv"
@@ -41,7 +41,7 @@ std::set<std::string> adaptable_layers(const Module& model) {
   return layers;
 }
 
-// The modules of all these layers, in the layout that the model has.
+// Returns the modules of all adaptable layers, in the Hugging Face layout that the model fits.
 std::vector<AdaptedModule> modules_of(const ResolvedConfig& config, const Module& model, std::int64_t vocab) {
   const auto weights = model.state_dict();
   const std::set<std::string> layers = adaptable_layers(model);
@@ -72,8 +72,8 @@ std::vector<AdaptedModule> modules_of(const ResolvedConfig& config, const Module
 // The last two names of a path, which tell a module from the others of its layer: "self_attn.q_proj".
 std::string target_of(const std::string& path) { return path.substr(path.rfind('.', path.rfind('.') - 1) + 1); }
 
-// A and B of one module, made of the parts of a layer's adapter that lie in it. Several parts make one of the sum of
-// their ranks, whose B has zeros where the rows of one part would meet the rank of another.
+// A and B of one module, made of the parts of a layer's adapter that lie in the module. Several parts become one
+// adapter whose rank is the sum of their ranks and whose B is block-diagonal.
 struct ModuleAdapter {
   Tensor a, b;
   std::int64_t parts = 0;
@@ -218,7 +218,7 @@ struct PeftAdapters {
   }
 };
 
-// Copies the adapter of one module into those of our layer; `scale`: its scale, divided by ours.
+// Copies the adapter of one module into the adapter of our layer; `scale` is the module's scale divided by ours.
 void copy_adapter(const AdaptedModule& module, const PeftAdapters& adapters, double scale, const LoraWeights& lora) {
   const Tensor &a = *adapters.find(module.path, kDown), &b = *adapters.find(module.path, kUp);
   const std::int64_t rank = a.size(0), whole = lora.b.size(1);

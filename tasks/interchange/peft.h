@@ -12,9 +12,9 @@ PublishedFormat peft_format();
 // Whether the path leads to a folder of adapters.
 bool is_adapter_folder(const std::filesystem::path& path);
 
-// Makes a run with the model of `base` and these adapters, whose ranks may differ: all get the largest one, with zeros.
-// Throws Error for adapters that do not fit the model, or for kinds of them that are not supported; then `out` is no
-// run.
+// Makes a run with the model of `base` and the adapters in `folder`. If their ranks differ, all get the largest rank,
+// padded with zeros. Throws Error for adapters that do not fit the model, or for kinds of them that are not supported;
+// then `out` is no run.
 RunFolder import_adapters(const std::filesystem::path& folder, const ModelSource& base,
                           const std::filesystem::path& out);
 

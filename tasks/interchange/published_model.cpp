@@ -22,7 +22,7 @@ ResolvedConfig imported_config(const PublishedModel& model, const std::filesyste
   return resolve(config);
 }
 
-// Returns the format in which the run has the model's matrices: bf16 if the files have all of them so, else f32.
+// Returns the format in which the run stores the model's matrices: bf16 if the files have all of them so, else f32.
 WeightFormat format_of(const PublishedModel& published, const TensorMap& map, const ResolvedConfig& config,
                        const ModelVocabulary& vocabulary) {
   if (published.has_new_parameters) return WeightFormat::f32;

@@ -1,5 +1,5 @@
-// Models of other programs: what a file or folder of theirs says of a model, in the words of this program. Each format
-// has a reader, which makes a PublishedModel, and a writer, which takes a TrainedTextModel.
+// Models of other programs: a model that was read from their file or folder, described by the keys of this program.
+// Each format has a reader, which makes a PublishedModel, and a writer, which takes a TrainedTextModel.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,19 @@ struct PublishedModel {
   std::string chat = {};                       // RunTokenizers::chat
   std::unique_ptr<TensorSource> tensors;
   std::function<TensorMap(const TransformerShape&)> map;
-  // Whether parameters without a row in the map get random initial values; without it there are none.
+  // Whether some parameters have no row in the map, and get random initial values. If not, every parameter must have a
+  // row.
   bool has_new_parameters = false;
   std::vector<std::string> warnings = {};
 };
 
 // Makes a run of the model: its configuration, its tokenizer and a checkpoint of step 0, whose matrices are bf16 if the
-// files have all of them so. In memory there is the model once. Throws Error if `out` is a run already, if the model
+// files have all of them so. The memory holds the model only once. Throws Error if `out` is a run already, if the model
 // needs more memory than the machine has, or if the tensors do not fit; then `out` is no run.
 RunFolder import_model(const PublishedModel& model, const std::filesystem::path& out);
 
-// Takes the biases away from a model in GPT-2's layout if all of them are zeros, as an export writes them for a model
-// without biases, so that it comes back as it was; a warning says so.
+// Removes the biases from a model in GPT-2's layout if all of them are zeros, and adds a warning. An export writes such
+// zeros for a model without biases, so that an import of it gives the same model again.
 void leave_out_zero_biases(PublishedModel& model);
 
 // A format of published models.
@@ -65,8 +66,8 @@ std::unique_ptr<Tokenizer> with_vocab(std::unique_ptr<Tokenizer> tokenizer, std:
 // name of what it is exported to: "GPT-2's layout".
 void require_options(const ResolvedConfig& config, const std::map<std::string, std::string>& options,
                      std::string_view layout);
-// Throws Error unless the values of attention's heads are as wide as the keys; and, if `plain`, all heads are dim /
-// heads wide, with as many of keys and values as of queries.
+// Throws Error unless the attention heads' values are as wide as their keys. If `plain`, also requires that each head
+// is dim / heads wide, and that there are as many heads of keys and values as of queries.
 void require_heads(const ResolvedConfig& config, bool plain, std::string_view layout);
 
 // Returns the configuration of a model with these keys, all others having their defaults. Throws Error, naming
