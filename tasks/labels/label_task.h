@@ -26,7 +26,7 @@ struct LabelledFile {
   std::vector<LabelledExample> examples;
   std::string header = {};  // the first line, if it names the columns and is not an example; else empty
 };
-// A note for the user about such a line.
+// Returns a note for the user about a header line that was not read as an example.
 std::string header_note(const std::string& file, std::string_view header);
 
 // The model's prediction for a piece: the most probable label, as an index into the list of labels, and the probability
@@ -43,12 +43,12 @@ struct PredictedLabel {
 struct TaskScore {
   std::vector<std::pair<std::string, double>> measures;  // metrics by name, such as "accuracy"
   std::string table_of;                                  // what a row of the table counts: "label", "span"
-  std::vector<LabelCount> table;                         // a row for each of them
+  std::vector<LabelCount> table;                         // a row for each label or kind of span
   std::vector<std::string> labels;                       // the labels of the rows and columns of `confusion`
   std::vector<std::vector<std::int64_t>> confusion;      // LabelScore::confusion()
 };
 
-// The functions in which a task with labels differs from others.
+// The functions of a task with labels; everything else is the same for all such tasks.
 struct LabelFunctions {
   // Reads a file of labelled examples. Throws Error that names file and line.
   LabelledFile (*read)(const std::filesystem::path&, const LabelledFormat&);

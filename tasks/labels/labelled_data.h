@@ -24,7 +24,9 @@ struct KnownVocabulary {
 
 struct LabelledData {
   std::unique_ptr<Tokenizer> tokenizer;
-  std::vector<std::string> labels;  // those of the training examples, in the order of their first occurrence
+  // The known labels; else those of the training examples, in the order of their first occurrence; {"start", "end"} for
+  // a task that extracts a span.
+  std::vector<std::string> labels;
   std::vector<LabelledExample> train, valid;
   std::uint64_t train_hash = 0, valid_hash = 0;  // 0: there are no validation examples
   std::vector<std::string> warnings = {};        // likely mistakes in the files, a sentence each
@@ -35,7 +37,7 @@ struct LabelledData {
 // the training examples. Throws Error for examples without labels, and for a label that is not among the known ones.
 LabelledData prepare_labelled_data(const ResolvedConfig& config, KnownVocabulary known = {},
                                    const ProgressMaker& progress = {});
-// The vocabulary of a run of one task.
+// Returns the tokenizer and the labels of a run of one task; an empty KnownVocabulary if `run` is null.
 KnownVocabulary vocabulary_of(const RunFolder* run);
 
 // Makes the model that the configuration describes, its parameters not initialized yet. Throws UsageError for a family
@@ -43,14 +45,14 @@ KnownVocabulary vocabulary_of(const RunFolder* run);
 std::unique_ptr<EncoderForClassification> make_encoder_for_classification(const ResolvedConfig& config,
                                                                           const Tokenizer& tokenizer,
                                                                           std::int64_t labels);
-// Makes the classifier on an encoder that the configurations of several tasks share.
+// Makes the classifier of one task on an encoder that several tasks share.
 std::unique_ptr<EncoderForClassification> make_encoder_for_classification(const ResolvedConfig& config,
                                                                           std::shared_ptr<Model> encoder,
                                                                           std::int64_t labels);
 
-// Removes a random share of the examples, about the same share of each label, and returns them. The seed alone decides
-// which, so the file may be sorted. An example counts for the rarest of its labels. At least one example of each label
-// stays, so fewer than fraction·n may be removed. Both parts keep the order of the file.
+// Removes a random share of the examples, about the same share of each label, and returns them. The examples are chosen
+// at random by the seed alone, so the file may be sorted. An example counts for the rarest of its labels. At least one
+// example of each label stays, so fewer than fraction·n may be removed. Both parts keep the order of the file.
 std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, double fraction, std::uint64_t seed);
 
 // Learns a tokenizer from the examples, as the configuration says.

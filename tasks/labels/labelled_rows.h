@@ -100,7 +100,7 @@ struct TaskEvaluation {
   std::int64_t unknown_labels = 0;  // labels that training does not know
   TaskScore score;
 };
-// `rows` are those of the examples. Throws Error when none of them has a label that training knows.
+// `rows` are the examples' rows (RowEncoder::encode_all()). Throws Error when no row has a label that training knows.
 TaskEvaluation evaluate(const EncoderForClassification& model, const LabelTask& task,
                         std::span<const std::string> labels, std::span<const LabelledExample> examples,
                         std::span<const LabelledRow> rows, std::int64_t batch, const ProgressCallback& progress = {},

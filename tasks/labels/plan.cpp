@@ -13,7 +13,7 @@
 namespace tapeformer {
 namespace {
 
-// The tokens of a step of the data with which steps are timed.
+// Returns the number of tokens in a step on the random data with which steps are timed (dummy_examples()).
 double dummy_tokens_of_step(const ResolvedConfig& config) {
   return static_cast<double>(config.train.batch * config.train.accumulate * kDummyLength);
 }

@@ -5,8 +5,8 @@
 
 namespace tapeformer {
 
-// Plans fine-tuning with train.init_from, where the size is that of the weights; else an encoder that learns from
-// scratch.
+// Plans fine-tuning if train.init_from is given, and then keeps the size of that model; else plans an encoder that
+// learns from scratch.
 Plan plan_labels(const PlanRequest& request);
 
 }  // namespace tapeformer

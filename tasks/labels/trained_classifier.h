@@ -1,5 +1,5 @@
-// A model that was fine-tuned on labels, loaded from a run; or, of a run of several tasks, that of the task which
-// ModelSource::task names.
+// A model that was fine-tuned on labels, loaded from a run. From a run of several tasks, it is the model of the task
+// that ModelSource::task names.
 #pragma once
 
 #include "nn/interfaces/encoder_for_classification.h"

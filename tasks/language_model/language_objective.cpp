@@ -9,7 +9,8 @@
 namespace tapeformer {
 namespace {
 
-constexpr std::int64_t kPromptTokens = 16;  // of the validation text that are the prompt of a sample
+// How many tokens of the validation text a sample continues if there is no other prompt.
+constexpr std::int64_t kPromptTokens = 16;
 
 }  // namespace
 

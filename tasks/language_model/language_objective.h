@@ -17,8 +17,9 @@ class LanguageObjective : public TextObjectiveOf<CausalModel>, private Recurrent
   RecurrentTraining* recurrent() override { return recurrent_ ? this : nullptr; }
   Evaluation evaluate(const ProgressCallback& progress) override;
   std::optional<Baselines> baselines(double seconds, const ProgressCallback& progress) override;
-  // The text that `tapeformer generate` makes of train.sample_prompt with its default options; if the tokenizer cannot
-  // encode that, of the beginning of the validation text.
+  // Returns the continuation of train.sample_prompt that `tapeformer generate` writes with its default options. If the
+  // tokenizer cannot encode the prompt, returns a continuation of the beginning of the validation text, or of the
+  // training text if there is none.
   std::vector<TextSample> samples(const std::function<bool()>& go_on) override;
 
  private:

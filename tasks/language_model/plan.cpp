@@ -56,7 +56,8 @@ void choose_micro_steps(PlanDraft& draft, std::int64_t step_tokens) {
                            amount(static_cast<double>(step_tokens / micro_steps)), 100 * tuning::kMemoryShare));
 }
 
-// Holds out less of a long text, so that its evaluations take no more than their share of the time.
+// Keeps evaluations on a long text within their share of the time: holds out less of it or, if the user gave the
+// validation data, scores only a part of that (eval.batches).
 void choose_validation(SizedDraft& sized, DataSize& data) {
   const double most = most_validation(sized.tokens);
   if (data.validation <= most) return;

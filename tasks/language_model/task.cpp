@@ -13,7 +13,8 @@ void check_language_model(const ResolvedConfig& config) {
   require_no_masks(config);
 }
 
-// The divisions of the loss that a request asks for. Throws UsageError for one that the model does not have.
+// Returns the divisions of the loss that a request asks for. Throws UsageError for a division that the model does not
+// support.
 std::vector<LossParts> wanted_parts(const EvalRequest& request, const TrainedLanguageModel& run,
                                     const std::optional<WindowOptions>& windows) {
   std::vector<LossParts> divisions;

@@ -33,8 +33,8 @@ struct MultiTaskObjectiveData : ObjectiveDataOf<MultiTaskData> {
     return first.data->vocabulary(first.task.config);
   }
 
-  // Means over the tasks, each with the probability of its being drawn; of the operations for each token, over the
-  // tokens.
+  // Returns means over the tasks, weighted by the probabilities with which steps draw them. The operations for each
+  // token are weighted by the tokens that each task reads.
   TrainingShape shape(const ResolvedConfig& config) const override {
     const std::vector<double> probabilities = data.probabilities();
     auto model = std::make_unique<MultiTaskModel>(make_model_with_heads(config, vocabulary(config)));

@@ -1,4 +1,4 @@
-// The data of tasks that a model learns together: that of each task, with one tokenizer.
+// The data of tasks that a model learns together: the data of each task, encoded by one tokenizer.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct TaskData {
   SharedTask task;
   std::unique_ptr<ObjectiveData> data;  // as the task's own row wraps it
   std::vector<std::string> labels;      // empty for a task of text
-  double rows;                          // the examples of the task; of text, the rows of one pass over it
+  double rows;  // the number of examples; for a task of text, the number of rows in one pass over it
 };
 
 struct MultiTaskData {

@@ -21,7 +21,7 @@ class MultiTaskObjective : public Objective {
     std::string unit;  // of its loss
     Evaluation evaluation;
   };
-  // Returns those of the tasks that have validation data.
+  // Returns the evaluations of all tasks that have validation data.
   std::vector<TaskEvaluation> evaluate_tasks(const ProgressCallback& progress);
 
   const MultiTaskModel& model() const override { return model_; }
@@ -30,8 +30,8 @@ class MultiTaskObjective : public Objective {
   StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   ValidationFacts validation() const override;
-  // The loss is the mean of the tasks' losses by their weights. The metrics are those of the tasks, "NAME_loss" and so
-  // on; config.metric() chooses the best checkpoint.
+  // The loss is the mean of the tasks' losses, weighted by the tasks' weights. The metrics are the tasks' own, named
+  // "NAME_loss" and so on; config.metric() chooses the best checkpoint.
   Evaluation evaluate(const ProgressCallback& progress) override;
 
  private:
@@ -41,7 +41,7 @@ class MultiTaskObjective : public Objective {
     std::shared_ptr<Objective> objective;
     const EncoderForClassification* classifier;  // null for a task of text
   };
-  // What a step trains: a task, and the number of that task's steps until then, from 1.
+  // What a step trains: a task, and the number of the step among the steps of this task, counted from 1.
   struct Draw {
     std::size_t task;
     std::int64_t step;
@@ -53,8 +53,8 @@ class MultiTaskObjective : public Objective {
   const SharedModel shared_;
   MultiTaskModel model_;
   std::vector<Task> tasks_;
-  std::vector<Draw> draws_;           // of the steps from 1 on, as far as they are drawn
-  std::vector<std::int64_t> counts_;  // how many of them drew each task
+  std::vector<Draw> draws_;           // for each step from 1 on that was asked for so far
+  std::vector<std::int64_t> counts_;  // how many of these steps draw each task
 };
 
 }  // namespace tapeformer

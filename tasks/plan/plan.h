@@ -1,4 +1,4 @@
-// Plans of trainings: the keys that are chosen for a training of so many minutes (`--minutes`).
+// Plans of trainings: the keys that are chosen for a training of given length (`--minutes`).
 #pragma once
 
 #include <functional>

@@ -87,7 +87,7 @@ double rate_for(double rate, double power, std::int64_t dim) {
 
 namespace {
 
-// The validation tokens that take the evaluations' share of the time.
+// Returns the number of validation tokens, over all evaluations, that take their share of the time.
 double evaluated_tokens(double tokens) { return tokens * tuning::kEvaluationShare / tuning::kEvaluatedTokenCost; }
 
 }  // namespace

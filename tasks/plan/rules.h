@@ -8,9 +8,9 @@
 
 namespace tapeformer {
 
-// Returns how many fresh tokens `seen` tokens of a text of `unique` tokens are worth. Up to one pass they are worth
-// themselves. Repeats count less and less: U + U R* (1 − exp(−(T/U − 1) / R*)) with U unique and T seen tokens
-// (Muennighoff et al. 2023, equation 5).
+// Returns how many fresh tokens are worth as much as `seen` tokens from repeated passes over `unique` tokens of text.
+// In the first pass each token counts fully. Repeats count less and less: U + U R* (1 − exp(−(T/U − 1) / R*)) with U
+// unique and T seen tokens (Muennighoff et al. 2023, equation 5).
 double effective_tokens(double seen, double unique);
 
 // Returns the loss that a model of so many parameters (without embeddings) reaches after so many fresh tokens:
@@ -20,15 +20,15 @@ double predicted_loss(double parameters, double tokens, const tuning::LossLaw& l
 // Returns how many characters a token of a vocabulary of this size counts for in the predicted loss.
 double token_worth(std::int64_t vocab);
 
-// Returns the dropout for so many passes over the data, in steps of 0.05, of a model that has so many parameters for
-// each token of the data.
+// Returns the dropout, in steps of 0.05, for `epochs` passes over the data by a model with `parameters_per_token`
+// parameters for each token of the data.
 double dropout_for(double epochs, double parameters_per_token, const tuning::DropoutRule& rule);
 
 // Returns the number of heads of a model of this width: a divisor of `dim` whose heads are nearly as wide as tuning.h
 // wants, and of even width.
 std::int64_t heads_for(std::int64_t dim);
 
-// Returns the nearest power of two (of the logarithm) within [least, most]. `value` is above 0.
+// Returns the power of two that is nearest to `value` by its logarithm, clamped to [least, most]. `value` is above 0.
 std::int64_t power_of_two(double value, std::int64_t least, std::int64_t most);
 
 // Returns the tokens of a step for a training that sees so many tokens: a power of two, or the fewest.
@@ -51,13 +51,14 @@ std::int64_t context_for(double minutes, double tokens);
 // Returns the number that is nearest among those of two digits: 0.012345 → 0.012.
 double two_digits(double value);
 
-// Returns a rate that is `rate` at the width tuning::kRateWidth and falls by the power of the width, to two digits.
+// Returns the learning rate for a model of width `dim`: rate · (tuning::kRateWidth / dim)^power, rounded to two digits.
 double rate_for(double rate, double power, std::int64_t dim);
 
-// Returns how often a training of so many tokens is evaluated on so many validation tokens, so that this takes no more
-// than the share of tuning.h; at least kFewestEvaluations.
+// Returns how often a training on `tokens` tokens is evaluated on `validation` tokens, so that evaluations take no more
+// than tuning::kEvaluationShare of the time; at least kFewestEvaluations.
 std::int64_t evaluations_for(double tokens, double validation);
-// Returns the most validation tokens that can be evaluated kFewestEvaluations times in that share.
+// Returns the largest number of validation tokens that can be evaluated kFewestEvaluations times in that share of the
+// time.
 double most_validation(double tokens);
 
 // Rounds down to one or two leading digits: 1234 → 1200, 87 → 85, 7 → 7. At least 1.

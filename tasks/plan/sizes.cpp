@@ -35,7 +35,7 @@ double loss_of(const SizedDraft& sized, const DataSize& data) {
   return predicted_loss(sized.parameters, data.token_worth * effective_tokens(sized.tokens, data.unique));
 }
 
-// Says why this size was taken.
+// Sets the reasons of the keys of the size that was taken.
 void explain_size(SizedDraft& sized, const StepTokens& step_tokens) {
   PlanDraft& draft = sized.draft;
   const double speed = step_tokens(draft.resolved()) / sized.step_seconds;

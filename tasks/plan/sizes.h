@@ -16,17 +16,17 @@ struct ParameterCounts {
   std::int64_t matrices = 0;       // of these, without biases and norms: 12 · layers · dim² in GPT's blocks
 };
 ParameterCounts count_parameters(const Module& model);
-// Counts those of the model that a configuration describes. No memory is allocated for it, whatever its size.
+// Counts the parameters of the model that a configuration describes. No memory is allocated for it, whatever its size.
 ParameterCounts count_parameters(const ResolvedConfig& config);
 
 // What a training has to learn from, in tokens.
 struct DataSize {
   double unique = 0;       // of one pass over the training data
   double validation = 0;   // of one evaluation; 0: there is none
-  double token_worth = 1;  // what one of them counts for in the predicted loss
+  double token_worth = 1;  // what a token counts for in the predicted loss (token_worth())
 };
 
-// The tokens that a step sees, for a configuration.
+// Returns the number of tokens that a step of this configuration reads.
 using StepTokens = std::function<double(const ResolvedConfig&)>;
 
 // A size that was chosen, or the only one.
@@ -34,16 +34,16 @@ struct SizedDraft {
   PlanDraft draft;
   double parameters = 0;    // of the model, without embeddings and heads
   double step_seconds = 0;  // measured
-  double tokens = 0;        // seen in all, by that speed
+  double tokens = 0;        // that the whole training reads at that speed
   int tried = 0;            // the number of sizes that were measured
 };
 
-// The time in which steps are done.
+// Returns the seconds of a training of this length in which steps are done (tuning::kStepsShare).
 double steps_seconds(double minutes);
 
 // Chooses model.layers, model.dim and model.heads: measures one size after another, from small to large, until the
-// predicted loss rises, the time for measuring is over, or a model needs too much memory; takes the one with the least
-// predicted loss. `with_rates` then chooses, for each of them, what depends on the width.
+// predicted loss rises, the time for measuring is over, or a model needs too much memory; takes the size with the least
+// predicted loss. For each size, before it is measured, `with_rates` chooses the keys that depend on the width.
 SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> ladder, const DataSize& data,
                        const StepTokens& step_tokens, const std::function<void(PlanDraft&)>& with_rates);
 
@@ -51,24 +51,26 @@ SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> lad
 // those in f32 if they are clearly faster.
 void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens);
 
-// Chooses what depends on the speed and the data: the dropout, warm-up, evaluations and checkpoints.
+// The rules by which choose_by_speed() chooses.
 struct SpeedRules {
   tuning::DropoutRule dropout;
   double warmup_share = tuning::kWarmupShare;
 };
+// Chooses what depends on the speed and the data: the dropout, warm-up, evaluations and checkpoints.
 void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens, const SpeedRules& rules);
 
-// Chooses the rates: this one falls with the power of the width, and Muon has its own for the matrices.
+// Chooses the learning rates by rate_for(): `adam_rate` and `adam_power` for Adam and AdamW; with Muon, for the
+// parameters that are no matrices, while the matrices have tuning::kMuonRate.
 void choose_rates(PlanDraft& draft, double adam_rate, double adam_power);
 
-// train.steps of a training that ends by the clock alone.
+// The value of train.steps for a training that ends by the clock alone.
 inline constexpr std::int64_t kNoStepLimit = 1'000'000'000;
 
-// Chooses the keys by which the training ends in time: train.minutes, train.steps, and the schedule, whose rate falls
-// in this share of the steps.
+// Chooses the keys by which the training ends in time: train.minutes, train.steps, and the schedule, whose learning
+// rate falls in the last `cooldown` of the steps, as a share.
 void choose_clock(PlanDraft& draft, double cooldown = tuning::kCooldown);
 
-// "1.2 million", for the reasons.
+// Returns a number in words for PlannedKey::reason: "1.2 million".
 std::string amount(double value);
 
 }  // namespace tapeformer

@@ -21,7 +21,7 @@ namespace {
 // The beginning of some texts.
 struct FilesBeginning {
   std::string text;
-  double of_bytes = 0;  // the bytes of the files, compressed if they are, that the text came from
+  double of_bytes = 0;  // the bytes of the files, as stored, that were read for the text
 };
 
 void add_beginning(FilesBeginning& sample, const std::filesystem::path& path) {
@@ -69,7 +69,7 @@ TextSize size_of_files(const std::vector<std::string>& inputs) {
     stored += static_cast<double>(std::filesystem::file_size(path));
     if (std::ssize(sample.text) < tuning::kSampleBytes) add_beginning(sample, path);
   }
-  // A token of nothing has no size, and no time should go into a plan for it.
+  // An empty text has no mean token size, by which a plan divides, and is refused before any speed is measured.
   check(!sample.text.empty(), paths.front().string(), paths.size() > 1 ? " and the other files are" : " is",
         " empty, expected text");
   return scaled(sample.text, stored / std::max(sample.of_bytes, 1.0));

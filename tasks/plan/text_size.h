@@ -1,4 +1,4 @@
-// How much text there is to learn from, told from the sizes of files and a sample.
+// How much text there is to learn from, estimated from the sizes of files and a sample.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace tapeformer {
 
 struct TextSize {
   double bytes = 0;           // of all text, decompressed
-  double characters = 0;      // about
-  double lines = 0;           // about
-  double empty_lines = 0;     // about, of these
+  double characters = 0;      // estimated
+  double lines = 0;           // estimated, with the empty ones
+  double empty_lines = 0;     // estimated
   std::size_t different = 0;  // different characters in the sample
 };
 
@@ -20,7 +20,7 @@ struct TextSize {
 // assumed to go on as they begin. Throws Error as expand_inputs() and open_bytes() do and if there is no text in them,
 // and UsageError for what can be read only once.
 TextSize size_of_files(const std::vector<std::string>& inputs);
-// The same of the text or corpus that a configuration trains on.
+// Returns the size of the text or corpus that a configuration trains on, in the same way.
 TextSize size_of_text(const Config::Data& data);
 
 // Chooses the tokenizer of a text: characters for a small text with few different ones, else byte pairs whose number

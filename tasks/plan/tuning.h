@@ -27,16 +27,17 @@ inline constexpr LossLaw kLossLaw{.e = 1.69, .a = 406.4, .alpha = 0.34, .b = 410
 // The more different tokens there are, the more of them it takes to learn each: one counts for (65 / vocab)^power
 // characters. Fitted to trainings of 1 and 3 minutes (docs/learning.md).
 inline constexpr double kCharacterVocab = 65, kVocabPower = 0.55;
-// How soon repeated tokens are worth nothing (Muennighoff et al. 2023: 15.39).
+// R* in effective_tokens(): the smaller, the sooner repeated tokens are worth nothing (Muennighoff et al. 2023: 15.39).
 inline constexpr double kRepeatsThatCount = 15.39;
 
 // The share of the minutes in which steps are done: the rest is for reading, planning, evaluations and the end.
 inline constexpr double kStepsShare = 0.88;
-// The share of the minutes, and the least seconds, in which speeds are measured; into how many parts this is cut, and
-// the seconds of the longest part.
+// The share of the minutes, and the least seconds, in which speeds are measured; into how many measurements this time
+// is divided, and the seconds of the longest measurement.
 inline constexpr double kMeasuringShare = 0.04, kMeasuringLeast = 1, kLongestMeasurement = 2;
 inline constexpr int kMeasurements = 8;
-// By how much products in f32 must be faster than those in bf16, for small models.
+// The factor by which a step must be faster with products in f32 than in bf16 to get them, as it may be for small
+// models.
 inline constexpr double kClearlyFaster = 1.03;
 // The largest share of the machine's memory for weights, gradients and moments, and for the activations of a
 // micro-step, and about how many bytes these take for each token, layer and unit of the width (48 to 58 were measured).
@@ -57,17 +58,18 @@ inline constexpr VocabRow kPairVocab[] = {{3000, 512}, {10000, 2000}, {20000, 40
 inline constexpr double kTokenBytesBase = 1, kTokenBytesPerDoubling = 0.55;  // 1 + 0.55 log2(vocab / 256)
 inline constexpr double kWordCharacters = 5;                                 // of a word with the space before it
 
-// A step's tokens: the tokens of the training divided by the wanted steps, as a power of two; of a language model, and
-// of a translation, at least so many.
+// A step's tokens: the tokens of the training divided by the wanted steps, as a power of two, within these limits
+// (kFewestPairStepTokens for a translation).
 inline constexpr double kWantedSteps = 3000;
 inline constexpr std::int64_t kFewestStepTokens = 2048, kFewestPairStepTokens = 1024, kMostStepTokens = 32768;
 inline constexpr std::int64_t kFirstStepTokens = 2048;
-// Contexts of a language model: the longer one from so many minutes on. A text has at least so many rows of it.
+// Contexts of a language model: the longer one from kLongContextMinutes on. The context is shortened until the text has
+// at least kLeastRows rows.
 inline constexpr std::int64_t kContext = 128, kLongContext = 256, kLeastContext = 16, kLeastRows = 32;
 inline constexpr double kLongContextMinutes = 2;
 
-// Rates, at a width of 128: that of the matrices for Muon, and that of everything for AdamW (beside Muon: of the rest).
-// They fall with the width to these powers.
+// Learning rates at a width of 128: Muon's for the matrices, and AdamW's for all parameters (beside Muon: for the other
+// ones). They fall with the width to these powers.
 inline constexpr double kMuonRate = 0.02, kMuonPower = 0, kAdamRate = 3e-3, kAdamPower = 0.5;
 inline constexpr double kRateWidth = 128;
 // AdamW's or Adam's rates of other tasks: of translation without Muon, of models that learn labels from scratch, and of
@@ -79,9 +81,9 @@ inline constexpr double kWarmupShare = 0.03, kTranslationWarmupShare = 0.06;
 inline constexpr double kCooldown = 0.6, kTranslationCooldown = 0.7;
 inline constexpr std::int64_t kFewestWarmup = 10, kMostWarmup = 1000;
 
-// Dropout: none for up to so many passes over the data, then so much more with each doubling, up to the most. A model
-// with more parameters than the data has tokens can learn these by heart: each doubling of their ratio adds so much of
-// that.
+// Dropout is 0 for up to `free_epochs` passes over the data, and grows by `per_doubling` with each doubling of the
+// passes, up to `most`. A model with more parameters than the data has tokens can learn the data by heart: its dropout
+// is multiplied by 1 + of_excess · log2(parameters / tokens).
 struct DropoutRule {
   double free_epochs, per_doubling, most, of_excess = 0;
 };
@@ -95,14 +97,15 @@ inline constexpr double kCheckpointMinutes = 5;
 // BLEU: how often it is computed, and of how many sentences for each minute, within limits.
 inline constexpr std::int64_t kBleuScores = 3, kFewestBleuSentences = 50, kMostBleuSentences = 1000;
 inline constexpr double kBleuSentencesOfMinute = 100;
-// Sentences: those of a translation are read by characters if they are this short, in characters; the context, a power
-// of two, is so many times as long as the mean.
+// Sentences of a translation are read by characters if they have at most kCharSentence characters on average. The
+// context is kSentenceContext times the mean number of tokens, rounded to a power of two.
 inline constexpr double kCharSentence = 30, kSentenceContext = 5;
 inline constexpr std::int64_t kLeastSentenceContext = 64, kMostSentenceContext = 512;
-// A step has at most so many micro-steps, each of sentences of like lengths.
+// The largest number of micro-steps in a step, each of sentences of similar lengths.
 inline constexpr std::int64_t kMostPairMicroSteps = 4;
-inline constexpr std::int64_t kTranslationFf = 2;  // the hidden width of its feed-forward layers, in widths
-inline constexpr std::int64_t kLabelBatch = 16;    // examples in a step
+// The hidden width of feed-forward layers, as a multiple of the model's width.
+inline constexpr std::int64_t kTranslationFf = 2;
+inline constexpr std::int64_t kLabelBatch = 16;  // examples in a step
 
 // Keys with one value for all sizes.
 struct FixedKey {
@@ -130,7 +133,7 @@ inline constexpr FixedKey kTranslationKeys[] = {
     {"train.length_groups", "0", "each micro-step draws lengths of its own"},
     {"eval.bleu_tokenize", "none", "the text is scored as it is written"},
 };
-// What a translation has with Muon only: Adam's decay would be part of the gradient.
+// Keys of a translation with Muon only: Adam would add the weight decay to the gradient (L2 regularisation).
 inline constexpr FixedKey kTranslationMuonKeys[] = {
     {"optimizer.weight_decay", "0.01", "as in multi30k-tiny.toml"},
 };

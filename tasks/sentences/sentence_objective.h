@@ -10,12 +10,12 @@ namespace tapeformer {
 struct SentenceData {
   std::unique_ptr<Tokenizer> tokenizer;
   ParallelText text;                       // owns the sentences of both parts
-  std::optional<ParallelText> valid_text;  // owns those for validation, if they come from a file of their own
+  std::optional<ParallelText> valid_text;  // owns the sentences for validation, if they come from a file of their own
   std::span<const SentencePair> train, valid;
 };
 
-// Contrastive learning with in-batch negatives: the second sentences of all other pairs of the same step are what the
-// first sentence is to be far from. Each micro-step reads the second sentences of the whole step, so that the division
+// Contrastive learning with in-batch negatives: the negatives of a pair's first sentence are the second sentences of
+// all other pairs of the same step. Each micro-step reads the second sentences of the whole step, so that the division
 // of a step into micro-steps has no influence. A step reads the next pairs in an order that is shuffled for each epoch.
 class SentenceObjective : public Objective {
  public:
@@ -25,7 +25,7 @@ class SentenceObjective : public Objective {
   const SentenceData& data() const { return data_; }
   const Model& model() const override { return *model_; }
   DataFacts facts() const override;
-  // `targets` counts the pairs, `tokens` those of both sentences.
+  // `targets` counts the pairs, `tokens` the tokens of both sentences.
   StepSize step_size(std::int64_t step, MicroSteps micro_steps) override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   ValidationFacts validation() const override;

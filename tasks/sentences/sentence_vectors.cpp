@@ -48,7 +48,7 @@ std::vector<SentenceRows> encode_sentences(std::span<const SentencePair> pairs, 
 }
 
 Variable unit_vectors(Tape& tape, const Model& model, std::span<const SentenceRow* const> rows) {
-  constexpr double kLeastSquare = 1e-24;  // a vector of zeros stays one
+  constexpr double kLeastSquare = 1e-24;  // so that a vector of zeros is not divided by 0
   std::vector<std::span<const std::int32_t>> ids;
   for (const SentenceRow* row : rows) ids.emplace_back(row->ids);
   const Batch batch = padded_rows(tape, ids);

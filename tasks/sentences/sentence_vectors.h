@@ -13,8 +13,8 @@
 
 namespace tapeformer {
 
-// A sentence as the model reads it. The vectors of the tokens in [begin, end) are averaged: all but special ones, as
-// text_vectors() does it.
+// A sentence as the model reads it. The vectors of the tokens in [begin, end) are averaged: all but the special ones,
+// as in text_vectors().
 struct SentenceRow {
   std::vector<std::int32_t> ids;
   std::int64_t begin = 0, end = 0;
@@ -24,8 +24,8 @@ struct SentenceRows {
   SentenceRow first, second;
 };
 
-// Encodes pairs of sentences; empty lines are left out. Throws Error that begins with the origin and the number of the
-// pair, for a sentence without tokens or longer than the model reads.
+// Encodes pairs of sentences; pairs of two empty sentences are left out. Throws Error that begins with the origin and
+// the number of the pair, for a sentence without tokens or longer than the model reads.
 std::vector<SentenceRows> encode_sentences(std::span<const SentencePair> pairs, const std::string& origin,
                                            const Tokenizer& tokenizer, const RowFrame& frame);
 

@@ -95,7 +95,7 @@ struct SentenceObjectiveData : ObjectiveDataOf<SentenceData> {
       tokens += static_cast<double>(pair.first.ids.size() + pair.second.ids.size());
       rows += 2;
     }
-    // Each micro-step reads the second sentences of all.
+    // Each micro-step reads the second sentences of all micro-steps of the step.
     const double repeated = (1 + static_cast<double>(config.train.accumulate)) / 2;
     const ParameterRates rates = encoder_rates(*model, config.task.layer_decay);
     return {.model = std::move(model),

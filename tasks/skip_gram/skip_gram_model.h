@@ -10,7 +10,8 @@
 namespace tapeformer {
 
 struct SkipGramPairs {
-  // i32 (N, I): the tokens that predict together: of skip-gram one, the centre; of CBOW the contexts of a centre.
+  // i32 (N, I): the tokens that predict together: for skip-gram the centre alone (I = 1), for CBOW the contexts of a
+  // centre.
   Variable inputs;
   // i32 (N, C, 1 + k): the C tokens that are predicted, each followed by k negatives.
   Variable outputs;

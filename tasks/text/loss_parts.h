@@ -11,12 +11,13 @@
 
 namespace tapeformer {
 
-// The tokens whose number lies between first and last, such as those with 9 to 16 tokens before them.
+// The tokens whose number (LossParts::number) is from first to last, such as those with 9 to 16 tokens before them.
 struct LossPart {
   std::int64_t first = 0, last = 0;
-  std::int64_t tokens = 0, right = 0;  // those that are scored; those of them that the model finds the most probable
-  double nats = 0;                     // Σ −ln P
-  std::int64_t kinds = 0;              // the number of different tokens of the vocabulary; 0: not counted
+  // The number of scored tokens, and how many of them the model finds the most probable.
+  std::int64_t tokens = 0, right = 0;
+  double nats = 0;         // Σ −ln P
+  std::int64_t kinds = 0;  // the number of different tokens of the vocabulary; 0: not counted
 
   double loss() const { return nats / static_cast<double>(tokens); }
   double accuracy() const { return static_cast<double>(right) / static_cast<double>(tokens); }
@@ -39,10 +40,10 @@ LossParts parts_by_frequency(TokenView training, std::int64_t vocab);
 Evaluation evaluate_parts(const CausalModel& model, TokenView tokens, const WindowOptions& options,
                           std::vector<LossParts>& divisions, const ProgressCallback& progress = {});
 
-// [{"first", "last", "kinds" if counted, "tokens", "loss", "accuracy"}]; loss and accuracy are null in a part without
-// scored tokens.
+// Returns [{"first", "last", "kinds" if counted, "tokens", "loss", "accuracy"}]; loss and accuracy are null in a part
+// without scored tokens.
 nlohmann::ordered_json parts_json(const LossParts& division);
-// The same as a table for people.
+// Returns these numbers as a table for people.
 std::string parts_table(const LossParts& division);
 
 }  // namespace tapeformer

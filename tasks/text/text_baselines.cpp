@@ -9,7 +9,7 @@
 namespace tapeformer {
 namespace {
 
-// What a core does in a second, rather less.
+// The speeds of one core, rather too low than too high.
 constexpr double kTokensPerSecond = 10e6, kNgramsPerSecond = 3e6, kXzBytesPerSecond = 1.25e6;
 constexpr std::int64_t kMaxXzBytes = std::int64_t{64} << 20;
 

@@ -1,4 +1,4 @@
-// The bases of the objectives on plain text: the tokens, and what a run stores and reports about them.
+// Base classes of the objectives on plain text: they hold the tokens, and say what a run stores and reports about them.
 #pragma once
 
 #include "tasks/common/models.h"

@@ -32,7 +32,7 @@ SharedModel make_shared_model(const ResolvedConfig& config, const ModelVocabular
           }};
 }
 
-// Wraps data and random data as prepare_text() and dummy_text() do.
+// Parts of prepare_text() and dummy_text(): the first wraps data that was read, the second makes random data.
 std::unique_ptr<ObjectiveData> text_objective_data(LanguageData data);
 LanguageData dummy_tokens(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer);
 
@@ -46,9 +46,9 @@ TrainedOnText<M> open_text_run(const EvalRequest& request, std::string_view task
   return trained;
 }
 
-// The text of a request. Throws Error when it has nothing to score.
+// Returns the text of a request, encoded. Throws Error when it has nothing to score.
 EncodedText scored_text(const EvalRequest& request, const TrainedModel& run, const Tokenizer& tokenizer);
-// The report on a text that was scored by windows or, without `windows`, in order.
+// Returns the report on a text that was scored by windows or, if `windows` is nullopt, in order.
 EvalReport text_report(const EvalRequest& request, const TrainedModel& run, const EncodedText& text,
                        const std::optional<WindowOptions>& windows, const Evaluation& result);
 

@@ -26,11 +26,12 @@ struct TranslationsByLength {
 };
 
 // Translates the sources of these pairs, `batch` at once, and compares them with the targets. Pairs with an empty
-// source belong to no part. A source that is longer than the model's context is translated as far as that goes.
+// source belong to no part. Of a source that is longer than the model's context, only the beginning that fits is
+// translated.
 TranslationsByLength translations_by_length(const TrainedTranslator& run, std::span<const SentencePair> pairs,
                                             std::int64_t batch);
 
-// [{"first", "last", "pairs", "tokens", "bleu"}]; bleu is null in a part without pairs.
+// Returns [{"first", "last", "pairs", "tokens", "bleu"}]; bleu is null in a part without pairs.
 nlohmann::ordered_json lengths_json(const TranslationsByLength& result);
 // Returns these numbers as a table for people.
 std::string lengths_table(const TranslationsByLength& result);

@@ -27,7 +27,7 @@ struct TargetSize {
   double mean(double all) const { return all / std::max(sentences, 1.0); }
 };
 
-// `whole`: both sides in one text.
+// `whole`: whether the text has both sides, of which the target is taken to be one half.
 TargetSize target_size(TextSize text, bool whole) {
   const double sentences = text.lines;
   if (whole) text.bytes /= 2, text.characters /= 2;
@@ -56,7 +56,7 @@ void choose_pair_tokenizer(PlanDraft& draft, const TargetSize& target) {
   draft.choose("tokenizer.vocab", vocab_for(target.sentences, tuning::kPairVocab), reason);
 }
 
-// Chooses the micro-steps of a step: fewer in a short training, so that it has steps enough.
+// Chooses the number of micro-steps in a step: fewer in a short training, so that it still has enough steps.
 void choose_micro_steps(PlanDraft& draft, double tokens) {
   const std::int64_t batch = std::max<std::int64_t>(draft.integer("train.batch_tokens"), 1);
   draft.choose("train.accumulate",

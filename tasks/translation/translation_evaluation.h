@@ -15,7 +15,7 @@ struct PairTensors {
   PairTensors(Tape& tape, const PairBatch& batch);
 };
 
-// Sums the losses that sum_of(tape, batch) returns, not divided by anything, over batches of all pairs. With
+// Sums over batches of all pairs what sum_of(tape, batch) returns: the loss of a batch, summed over its targets. With
 // max_batches above 0, only that many batches are scored, chosen evenly from short to long targets. Ranks share the
 // batches, and all return the whole result.
 Evaluation evaluate_pairs(const TokenPairs& pairs, const PairSymbols& symbols, const PairBatchOptions& batches,
