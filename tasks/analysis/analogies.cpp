@@ -27,7 +27,7 @@ std::vector<Neighbour> answer(const NeighbourFinder& finder, const Analogy& anal
 
 namespace {
 
-// The token of each word of a line; nullopt if the vocabulary lacks one of them, or has the last one in pieces.
+// Returns the token of the word d; nullopt if the vocabulary lacks one of the four words, or has d only in pieces.
 std::optional<std::int32_t> expected_token(const Tokenizer& tokenizer, const Analogy& analogy) {
   try {
     for (const std::string* word : {&analogy.a, &analogy.b, &analogy.c}) word_tokens(tokenizer, *word);

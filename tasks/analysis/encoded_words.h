@@ -35,7 +35,7 @@ std::optional<MaskedSymbols> row_symbols(const Model& model, const Tokenizer& to
 // Puts a row of ids, i32 (1, T), on a tape.
 Variable id_row(Tape& tape, std::span<const std::int32_t> ids);
 
-// Makes a batch of rows of ids; shorter rows are padded at the end to the longest.
+// Makes a batch of rows of ids, i32 (rows, length of the longest); shorter rows are padded at the end.
 Batch padded_rows(Tape& tape, std::span<const std::span<const std::int32_t>> rows);
 
 }  // namespace tapeformer

@@ -24,7 +24,8 @@ struct LensPrediction {
 using LogitLens = std::vector<std::vector<LensPrediction>>;
 
 // Each returns the `top` most probable tokens at each position, and throws UsageError for a model that is no stack of
-// blocks. A causal model predicts the token after each position, a masked language model that of the position itself.
+// blocks. A causal model predicts the token after each position, a masked language model predicts the token at the
+// position itself.
 LogitLens logit_lens(const CausalModel& model, std::span<const std::int32_t> ids, std::int64_t top);
 LogitLens logit_lens(const MaskedLanguageModel& model, std::span<const std::int32_t> ids, std::int64_t top);
 // The layers of the decoder, which predicts the target's tokens and its end. Its positions are the begin token and the

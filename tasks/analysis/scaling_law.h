@@ -48,7 +48,7 @@ struct ScalingFit {
   Interval interval(const std::function<double(const ScalingLaw&)>& quantity) const;
 };
 
-// Returns the number of values that a fit of so many terms determines.
+// Returns the number of values that a fit of a law with `terms` terms determines.
 std::size_t scaling_parameters(std::size_t terms, const ScalingFitOptions& options);
 
 // Fits the law to points with equally many x. It minimises the sum of Huber's losses of ln L(x) − ln loss, which are

@@ -47,7 +47,8 @@ struct CaptionAttention {
 CaptionAttention caption_attention(const EncoderDecoder& model, const Tensor& image, const std::string& caption,
                                    const CaptionTokenizer& tokenizer, const AlignmentHeads& heads = {});
 
-// How many words name an object whose place is known, and how many of them have their largest weight on its cell.
+// The number of words that name an object whose place in the image is known, and how many of these words have their
+// largest weight on the object's cell.
 struct LookedAt {
   std::int64_t words = 0, right = 0;
 };

@@ -45,7 +45,7 @@ class GloveModel : public ModelWithHeads {
 // family is for another task.
 std::unique_ptr<GloveModel> make_glove_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary);
 
-// Puts the first or the second tokens of pairs on a tape.
+// Puts the first or the second tokens of N pairs on a tape: i32 (N).
 Variable tokens_of(Tape& tape, std::span<const Cooccurrence> pairs, std::int32_t Cooccurrence::*token);
 
 }  // namespace tapeformer

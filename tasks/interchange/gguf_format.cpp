@@ -77,7 +77,8 @@ std::vector<float> llama3_factors(double base, std::int64_t d, const Json& rope)
   return factors;
 }
 
-// Returns Llama 3's scaling of positions. The file has only its factors, of which those of Llama 3.1 and 3.2 are known.
+// Returns Llama 3's scaling of positions. The file has only the factors that follow from its settings, and only the
+// settings of Llama 3.1 and 3.2 are recognised by them.
 Json rope_of_factors(const GgufFile& file, const Json& config) {
   const Tensor factors = file.read(kFrequencies);
   const std::span<const float> given = factors.span<float>();

@@ -12,7 +12,7 @@ namespace tapeformer::huggingface {
 using Json = HuggingFaceLayout::Json;
 using Options = HuggingFaceLayout::Options;
 
-// Throws Error that the key has the value `got`, which is not supported; `expected` lists those that are.
+// Throws Error that the key has the value `got`, which is not supported; `expected` lists the supported values.
 [[noreturn]] void fail_value(const std::string& key, const Json& got, std::string_view expected);
 
 // These return the value of a key, or `otherwise` where it is missing or null. All but the first throw Error for a

@@ -15,7 +15,7 @@ using TrainedMaskedLanguageModel = TrainedOnText<MaskedLanguageModel>;
 template <>
 TrainedMaskedLanguageModel load_run(const ModelSource& source, const LoadOptions& options);
 
-// The options for rows of a text for the model of a configuration, `batch` rows at a time.
+// Returns the options by which a text is cut into rows for the configuration's model, `batch` rows at a time.
 MaskedRowOptions masked_row_options(const ResolvedConfig& config, std::int64_t batch);
 
 // Puts a batch on a tape.
@@ -44,7 +44,7 @@ struct FilledMask {
   std::int64_t position;              // index of the position in the ids
   std::vector<Candidate> candidates;  // the most probable first
 };
-// The `top` most probable tokens for each [MASK] of a row, without those of `except`. All masks are filled in one
+// The `top` most probable tokens for each [MASK] of a row, without the tokens in `except`. All masks are filled in one
 // forward pass. `ids` is a whole row, with [CLS] and [SEP]. Throws Error when the model's predictions are not finite.
 std::vector<FilledMask> fill_masks(const MaskedLanguageModel& model, std::span<const std::int32_t> ids,
                                    std::int32_t mask_token, std::int64_t top,

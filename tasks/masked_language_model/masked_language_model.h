@@ -14,8 +14,8 @@ namespace tapeformer {
 // LN(GELU(h W + b)) Eᵀ + b′: h (…, dim) → (…, vocab). E is the token embedding if `tied`, else a matrix of its own.
 class MaskedLMHead : public Module {
  public:
-  // The width, the norm and the initial values are those of the model's blocks, and b is there if their feed-forward
-  // layers have biases. `softcap` bounds the logits; 0: no bound.
+  // The width, the norm and the initial values are those of the model's blocks, and b exists if the blocks'
+  // feed-forward layers have biases. `softcap` bounds the logits; 0: no bound.
   MaskedLMHead(const BlockConfig& config, const Embedding& embedding, bool tied, double softcap);
   Variable logits(const Variable& features) const {
     return call([&] { return output_.logits(transformed(features)); });

@@ -44,8 +44,8 @@ class PlanDraft {
   explicit PlanDraft(const PlanRequest& request) : request_(&request), plan_{request.given, {}} {}
 
   const PlanRequest& request() const { return *request_; }
-  // Whether the user gave the key: then choose() changes nothing. With train.init_from, the keys of the model and of
-  // its tokenizer are those of the weights.
+  // Whether the user gave the key: then choose() changes nothing. With train.init_from, all keys of the model and of
+  // its tokenizer count as given, except the dropout, because the weights need them as they are.
   bool is_given(std::string_view key) const;
   // Chooses a key, unless the model's family or the optimizer does not have it. A later choice of the same key takes
   // the place of an earlier one.

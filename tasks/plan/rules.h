@@ -13,8 +13,8 @@ namespace tapeformer {
 // unique and T seen tokens (Muennighoff et al. 2023, equation 5).
 double effective_tokens(double seen, double unique);
 
-// Returns the loss that a model of so many parameters (without embeddings) reaches after so many fresh tokens:
-// E + A / N^α + B / D^β (Hoffmann et al. 2022, equation 2). Only differences between sizes are used.
+// Returns the loss that a model of N = `parameters` parameters (without embeddings) reaches after D = `tokens` fresh
+// tokens: E + A / N^α + B / D^β (Hoffmann et al. 2022, equation 2). Only differences between sizes are used.
 double predicted_loss(double parameters, double tokens, const tuning::LossLaw& law = tuning::kLossLaw);
 
 // Returns how many characters a token of a vocabulary of this size counts for in the predicted loss.
@@ -31,7 +31,8 @@ std::int64_t heads_for(std::int64_t dim);
 // Returns the power of two that is nearest to `value` by its logarithm, clamped to [least, most]. `value` is above 0.
 std::int64_t power_of_two(double value, std::int64_t least, std::int64_t most);
 
-// Returns the tokens of a step for a training that sees so many tokens: a power of two, or the fewest.
+// Returns the tokens of a step for a training that reads `tokens` tokens: a power of two, clamped to [fewest,
+// tuning::kMostStepTokens].
 std::int64_t step_tokens_for(double tokens, std::int64_t fewest);
 
 // Returns into how many micro-steps, a power of two, a step of a language model is cut so that the activations of one
@@ -39,13 +40,14 @@ std::int64_t step_tokens_for(double tokens, std::int64_t fewest);
 std::int64_t micro_steps_for(std::int64_t step_tokens, std::int64_t context, std::int64_t layers, std::int64_t dim,
                              std::int64_t memory);
 
-// Returns the vocabulary of byte pairs for a text of so many bytes, or for so many sentences.
+// Returns the vocabulary of byte pairs for a text of `size` bytes, or for `size` sentences: the vocabulary of the first
+// row that reaches this size.
 std::int64_t vocab_for(double size, std::span<const tuning::VocabRow> rows);
 // Returns about how many bytes a token of such a vocabulary has.
 double token_bytes_for(std::int64_t vocab);
 
-// Returns the context for a training of so many minutes on so many tokens: a power of two; 0 if the text is too short
-// for the shortest.
+// Returns the context for a training of `minutes` minutes on `tokens` tokens of text: a power of two; 0 if the text is
+// too short for the shortest context.
 std::int64_t context_for(double minutes, double tokens);
 
 // Returns the number that is nearest among those of two digits: 0.012345 → 0.012.

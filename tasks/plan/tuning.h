@@ -24,8 +24,8 @@ struct LossLaw {
 };
 // The values that Hoffmann et al. 2022 (section 3.3) fitted to larger models.
 inline constexpr LossLaw kLossLaw{.e = 1.69, .a = 406.4, .alpha = 0.34, .b = 410.7, .beta = 0.28};
-// The more different tokens there are, the more of them it takes to learn each: one counts for (65 / vocab)^power
-// characters. Fitted to trainings of 1 and 3 minutes (docs/learning.md).
+// The larger the vocabulary, the more text it takes to learn each of its tokens: in predicted_loss() a token counts for
+// (65 / vocab)^power characters. Fitted to trainings of 1 and 3 minutes (docs/learning.md).
 inline constexpr double kCharacterVocab = 65, kVocabPower = 0.55;
 // R* in effective_tokens(): the smaller, the sooner repeated tokens are worth nothing (Muennighoff et al. 2023: 15.39).
 inline constexpr double kRepeatsThatCount = 15.39;
@@ -47,8 +47,8 @@ inline constexpr double kMemoryShare = 0.25, kActivationBytes = 60;
 inline constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;
 inline constexpr double kCharBytes = 3e6;
 inline constexpr std::int64_t kMostCharacters = 200;
-// The vocabulary of byte pairs for texts of up to so many bytes, and for pairs of up to so many sentences. The bytes of
-// a token are those of English prose, about.
+// The vocabulary of byte pairs for texts of up to `up_to` bytes (kTextVocab), and for up to `up_to` pairs of sentences
+// (kPairVocab). The bytes of a token are about those of English prose.
 struct VocabRow {
   double up_to;
   std::int64_t vocab;

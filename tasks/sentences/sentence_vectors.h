@@ -37,9 +37,9 @@ Variable unit_vectors(Tape& tape, const Model& model, std::span<const SentenceRo
 Variable contrastive_loss(const Variable& u, const Variable& v, std::int64_t first_target, double temperature,
                           double normalizer);
 
-// Finds the second sentence of each pair among those of all pairs, by the largest cosine with the first: the measure
-// "accuracy" is the share that is right. `nats` is the contrastive loss, summed over the pairs. `batch` pairs are in
-// one forward pass. Ranks share them, and all return the whole result.
+// Looks for the second sentence of each pair among the second sentences of all pairs, by the largest cosine with the
+// first sentence. The measure "accuracy" is the share of pairs for which it is found. `nats` is the contrastive loss,
+// summed over the pairs. `batch` pairs are in one forward pass. Ranks share them, and all return the whole result.
 Evaluation evaluate(const Model& model, std::span<const SentenceRows> pairs, double temperature, std::int64_t batch,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 

@@ -8,7 +8,7 @@
 
 namespace tapeformer {
 
-// The options for pairs of a text: `batch` rows of the configuration's length at a time.
+// Returns the options by which pairs are drawn from a text: `batch` rows of the configuration's length at a time.
 SkipGramOptions skip_gram_options(const ResolvedConfig& config, std::int64_t batch);
 
 // Puts a batch on a tape.

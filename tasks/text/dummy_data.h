@@ -1,8 +1,8 @@
 // Random data for a dry run, instead of the configuration's own: random tokens in rows of the shapes that training
 // reads, and no validation data. Sentences, and examples with labels, have kDummyLength tokens, or as many as the model
-// reads. The tokenizers and labels are those of the run, if there is one, or those that tokenizer.file names. Otherwise
-// they are made up: the vocabulary size is tokenizer.vocab, or kDummyCharacters for a character tokenizer, and there
-// are kDummyLabels labels.
+// reads. The tokenizers and labels are those of the run, if there is one, or the tokenizer is the one of
+// tokenizer.file. Otherwise they are made up: the vocabulary size is tokenizer.vocab, or kDummyCharacters for a
+// character tokenizer, and there are kDummyLabels labels.
 #pragma once
 
 #include <cstdint>

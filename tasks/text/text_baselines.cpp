@@ -60,7 +60,7 @@ PlainText text_of(const TokenFile& tokens, std::int64_t begin, std::int64_t end,
   return text;
 }
 
-// Returns the number of tokens that have about so many bytes.
+// Returns the number of tokens that have about `bytes` bytes of text.
 std::int64_t tokens_of(const TokenFile& tokens, std::int64_t bytes) {
   if (tokens.text_bytes() <= bytes) return tokens.size();
   return bytes * tokens.size() / tokens.text_bytes();

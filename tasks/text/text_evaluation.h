@@ -42,8 +42,8 @@ void for_windows(TokenView tokens, const WindowOptions& options, std::optional<s
 Evaluation evaluate(const CausalModel& model, TokenView tokens, const WindowOptions& options,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 
-// Visits the batches that evaluate() scores. `continues`: the rows go on where those of the batch before have ended, as
-// those of a recurrent model do.
+// Visits the batches that evaluate() scores. `continues`: whether the rows of each batch go on where the rows of the
+// batch before have ended, as for a recurrent model.
 using BatchVisitor = std::function<void(const TextBatch&, bool continues)>;
 void for_scored_batches(const CausalModel& model, TokenView tokens, const WindowOptions& options,
                         const ProgressCallback& progress, const BatchVisitor& visit);

@@ -17,8 +17,8 @@ struct LocalStepsOptions {
 // the ranks differ.
 class LocalStepsOptimizer : public Optimizer {
  public:
-  // `make` makes the local optimizer; the last parameters are those of ShardedOptimizer. Steps are counted from 1.
-  // Before step k·H + 1 the values of all ranks must be the same.
+  // `make` makes the local optimizer; `ranks`, `precision` and `bucket` are as for ShardedOptimizer, which does the
+  // outer step. Steps are counted from 1. Before step k·H + 1 the values of all ranks must be the same.
   LocalStepsOptimizer(const ParameterSlab& slab, double clip, const MakeOptimizer& make,
                       const LocalStepsOptions& options, Communicator& ranks, CommPrecision precision,
                       std::int64_t bucket = 0);

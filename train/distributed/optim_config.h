@@ -16,9 +16,9 @@ std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const Pa
 std::unique_ptr<Optimizer> make_optimizer(const ResolvedConfig& config, const ParameterSlab& slab, Communicator& ranks);
 // Returns the units of the slab that must stay whole when it is divided among the ranks.
 ShardUnits shard_units(const ResolvedConfig& config);
-// Returns how many bytes the optimizer of a single process stores for a parameter of this kind with so many elements,
-// beside its value and gradient: its state, the moving average of train.ema, and with train.sync_every also the shared
-// values and the momentum of the outer step.
+// Returns how many bytes the optimizer of a single process stores for a parameter of this kind with `elements`
+// elements, beside its value and gradient: its state, the moving average of train.ema, and with train.sync_every also
+// the shared values and the momentum of the outer step.
 std::int64_t optimizer_bytes(const ResolvedConfig& config, ParameterKind kind, std::int64_t elements);
 ScheduleSpec schedule_spec(const ResolvedConfig& config);
 

@@ -5,8 +5,7 @@
 namespace tapeformer {
 namespace {
 
-// Returns the keys that say how validation data is scored, among those that a resumed run may change, with their
-// values.
+// Returns the keys that decide how validation data is scored and that a resumed run may change, with their values.
 std::string scored_by(const ResolvedConfig& config) {
   std::string text = str_cat("eval.batches = ", config.eval.batches, ", eval.stride = ", config.eval.stride);
   // train.batch matters if the number of batches is limited, and for a recurrent model, which reads that many streams.

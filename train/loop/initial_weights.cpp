@@ -24,7 +24,8 @@ std::optional<std::filesystem::path> initial_run(const std::filesystem::path& pa
   return in_run && file == checkpoint_weights(folder) ? std::optional(folder) : std::nullopt;
 }
 
-// Reads all tensors but those of adapters, which begin as they are. The file may have others that begin with `unread`.
+// Reads all tensors except those of adapters, which keep their initial values. The file may also have tensors whose
+// names begin with `unread`.
 void load_file(const std::filesystem::path& path, const Module& model, std::string_view unread = {}) {
   const SafetensorsFile file(path);
   NamedTensors tensors = model.named_tensors();
@@ -51,8 +52,8 @@ std::vector<std::string> other_tokenizers(const ResolvedConfig& config, const Ru
   return lines;
 }
 
-// Takes the family of the other run, and the keys of its shape that are not given. Returns a line about those that
-// differ from the defaults.
+// Takes the family of the other run, and the keys of its shape that are not given. Returns a line about the taken
+// values that differ from the defaults.
 std::vector<std::string> imply_from_run(Config& config, const Config& initial) {
   Config::Model& model = config.model;
   std::string taken;

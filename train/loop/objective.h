@@ -154,8 +154,8 @@ class Objective {
   bool has_bits_per_byte() const { return task().has_perplexity && validation().unknown_share <= kMaxUnknownShare; }
   // Returns the BLEU of the model's translations of the validation data; nullopt if the task has no BLEU.
   virtual std::optional<double> bleu() { return std::nullopt; }
-  // Returns what simple models reach on the data that evaluate() scores, by about so many seconds of work, which may
-  // use only a part of the training data; nullopt if the task has nothing to compare.
+  // Returns what simple models reach on the data that evaluate() scores, in about `seconds` seconds of work, which may
+  // suffice for only a part of the training data; nullopt if the task has nothing to compare.
   virtual std::optional<Baselines> baselines(double seconds, const ProgressCallback& progress);
   // Returns the samples for train.sample_every; empty if the model generates no text. They do not influence the
   // training. If `go_on` is set, an objective may call it after each token, and ends the text when it returns false.

@@ -19,7 +19,7 @@ struct RunSummary {
   std::string data;                        // the training data: a file, a corpus, …
   std::int64_t step = 0, steps = 0;        // the last step in metrics.jsonl, and the last step to do
   std::string unit;  // the unit of the loss: "nats per token"; losses with different units cannot be compared
-  // The results of the best evaluation: that of the best checkpoint, or that of the average if it is better.
+  // The results of the best evaluation: of the best checkpoint, or of the average if its evaluation is better.
   std::optional<double> best_loss, bits_per_byte;
   // Its other metrics, by name. BLEU, which not every evaluation has, comes last.
   std::vector<std::pair<std::string, double>> measures;

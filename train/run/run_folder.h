@@ -42,7 +42,7 @@ struct RunFolder {
   std::filesystem::path staging(std::int64_t step) const;                    // checkpoints/.step-000500.partial
   std::filesystem::path latest() const { return checkpoints() / "latest"; }  // one line: the newest one's name
   std::filesystem::path best() const { return checkpoints() / "best"; }      // one line: the best one's name
-  // The mean of the last checkpoints, made at the end.
+  // The average of the weights (checkpoint.average or train.ema), made at the end.
   std::filesystem::path average() const { return checkpoints() / "average"; }
   std::filesystem::path average_staging() const { return checkpoints() / ".average.partial"; }
 };
@@ -55,7 +55,8 @@ std::optional<std::int64_t> checkpoint_step(std::string_view name);
 void require_no_run(const std::filesystem::path& root);
 
 // The JSON texts of a run's tokenizers; `target` is empty unless source and target have separate vocabularies. `labels`
-// has the names of labels (a list, or several by task), empty unless the model is trained on labels.
+// has the names of labels (a list, or several by task), empty unless the model is trained on labels. `chat` is the text
+// of tokenizer_config.json, empty unless the model answers in conversations.
 struct RunTokenizers {
   std::string source, target, labels = {}, chat = {};
 };

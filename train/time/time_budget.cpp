@@ -186,8 +186,8 @@ double TimeBudget::pieces_in_steps(Work work, std::int64_t count) const {
   return static_cast<double>(count) * costs_[work].value_or(work == kEvaluation ? evaluation_steps_ : 0);
 }
 
-// Returns the seconds of what follows the last step: the evaluation and the checkpoint, those of the average, and what
-// the caller does then.
+// Returns the seconds from the last step to the end of the training: its evaluation and checkpoint, the evaluation and
+// checkpoint of the average, and what the caller does afterwards.
 double TimeBudget::at_end_s() const {
   const std::int64_t count = config_.train.ema > 0 || config_.checkpoint.average > 0 ? 2 : 1;
   return after_s_ + step_s() * (pieces_in_steps(kEvaluation, count) + pieces_in_steps(kCheckpoint, count) +
@@ -210,7 +210,8 @@ double TimeBudget::seconds_to(std::int64_t end) const {
   return steps * step_s() + at_end_s();
 }
 
-// Returns the last step with which the training ends within so many seconds, or the next one if none does.
+// Returns the largest last step with which the training ends within `seconds` seconds from now; if there is none, the
+// next step.
 std::int64_t TimeBudget::end_within(double seconds) const {
   const std::int64_t unit = std::max<std::int64_t>(config_.train.sync_every, 1);
   std::int64_t fits = 1, too_many = (config_.train.steps - state_.step) / unit + 1;
