@@ -180,7 +180,7 @@ Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache
   const Tensor k = heads_of(keys_of().value(), heads_.keys);
   const Tensor v = heads_of(rows.slice(2, values, rows.size(2)), heads_.keys);
   cache->append(k, v);
-  // A whole prompt attends to its own keys and values, before they were rounded.
+  // The first tokens attend to their keys and values as computed, not to the cache's, which may be rounded to bf16.
   const bool first_tokens = cache->length() == k.size(2) && k.size(2) > 1;
   return out.forward(attend_to(first_tokens ? k : cache->keys(), first_tokens ? v : cache->values(), queries(),
                                heads_.queries, options));

@@ -55,7 +55,7 @@ struct AttentionHeads : HeadLayout {
   std::int64_t dim;                         // the width of a head's queries and keys
   std::unique_ptr<RmsNorm> q_norm, k_norm;  // null: none
   HeadTransform transform;                  // its rotation is set in each forward pass
-  double scale, dropout;                    // of the scores, 0: 1/√dim; of the attention weights
+  double scale, dropout;                    // factor of the scores (0: 1/√dim); dropout of the weights
   AttentionKind kind;
 };
 
@@ -68,8 +68,8 @@ class MultiHeadAttention : public Module {
   // Throws UsageError if head_dim is 0 and heads does not divide dim, or if kv_heads does not divide heads.
   explicit MultiHeadAttention(const BlockConfig& config);
   // With a cache, x continues the cached tokens, and its queries see them too; this needs a tape that does not record.
-  // Linear attention has a cache of its own, `linear`. `rotation` is that of the tokens of x. If the caller moves x in,
-  // x can be freed as soon as Q, K and V are computed.
+  // Linear attention uses the cache `linear` instead. `rotation` is for the positions of the tokens of x. If the caller
+  // moves x in, x can be freed as soon as Q, K and V are computed.
   Variable forward(Variable x, const SelfMask& mask = {}, KeyValueCache* cache = nullptr, const Rotation& rotation = {},
                    const FirstValues& first = {}, LinearAttentionCache* linear = nullptr) const;
   std::int64_t heads() const { return heads_.queries; }

@@ -15,7 +15,8 @@ struct AttentionLayer {
   const Linear* output;  // its weight is W_O (dim, heads·d_v)
 };
 
-// The names of attention layers are "blocks.LAYER.attention", or the same after the name of a stack.
+// Reads the place of an attention layer from its module's name: "blocks.LAYER.attention", or in an encoder-decoder
+// "STACK.blocks.LAYER.attention".
 AttentionLayer layer_of(const std::string& name, bool cross, std::int64_t heads, const Linear& out) {
   constexpr std::string_view kBlocks = "blocks.";
   const std::size_t blocks = name.find(kBlocks);
@@ -36,7 +37,8 @@ std::vector<AttentionLayer> attention_layers(const Module& model) {
   return layers;
 }
 
-// Returns the columns of W_O, and those of the matrix A of its adapter, that belong to the heads, as views.
+// Returns views of the columns of W_O that belong to the heads and, if W_O has an adapter, of the same columns of the
+// adapter's matrix A.
 std::vector<Tensor> columns_of(const Module& model, std::span<const HeadPlace> places) {
   std::vector<Tensor> columns;
   for (const AttentionLayer& layer : attention_layers(model)) {

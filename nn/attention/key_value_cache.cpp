@@ -11,8 +11,8 @@
 namespace tapeformer {
 namespace {
 
-// The format of the keys and values of a cache. Products in bf16 round them anyway. What must not depend on the number
-// of queries is computed from f32.
+// Returns the format in which a cache keeps keys and values of this dtype: bf16 where products in bf16 would round them
+// anyway, except under BatchInvariant, where one query and many must give the same bits.
 DType cached_dtype(DType dtype) {
   const bool rounds = kernels::MatmulPrecisionScope::current() == kernels::MatmulPrecision::medium;
   return dtype == DType::f32 && rounds && !kernels::BatchInvariant::is_on() ? DType::bf16 : dtype;

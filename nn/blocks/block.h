@@ -29,15 +29,15 @@ class FeedForward : public Module {
 // The inputs of a block other than x: the mask, the positions, and the encoder's output.
 struct BlockContext {
   SelfMask mask = {};
-  Tensor lengths = {};  // i32 (B): the tokens of each row, behind which is padding (Norm); undefined: no padding
+  Tensor lengths = {};  // i32 (B): tokens of each row before its padding (Norm::forward_rows()); undefined: no padding
   Positions positions = {};
   Rotation rotation = {};                     // the rotation for these positions; a BlockStack computes it
   std::optional<EncoderOutput> encoded = {};  // for blocks with cross-attention
   FirstValues first_values = {};              // for blocks with a value residual; a BlockStack gives them
 };
 
-// What one block has cached: the keys and values of the tokens so far (`self`), or the sums of linear attention over
-// them, and those of the encoder's output (`cross`).
+// What one block has cached: of the tokens so far, the keys and values (`self`) or the sums of linear attention
+// (`linear`); of the encoder's output, the keys and values (`cross`).
 struct BlockCache {
   KeyValueCache self, cross{0};
   LinearAttentionCache linear = {};
@@ -77,7 +77,7 @@ class StackCache : public Cache {
   void select(std::span<const std::int64_t> rows) override;
   // Returns for each block I: blocks.I.self.keys (B, g, length, d), blocks.I.self.values (B, g, length, d_v), and with
   // cross-attention blocks.I.cross.keys and blocks.I.cross.values; with linear attention, blocks.I.linear.sums (B, g,
-  // d, d_v + 1) in place of those of self-attention.
+  // d, d_v + 1) in place of blocks.I.self.keys and blocks.I.self.values.
   NamedTensors tensors() const override;
   // The number of tokens that were read.
   std::int64_t length() const { return blocks.front().length(); }
@@ -107,10 +107,10 @@ class BlockStack : public Module {
 
  private:
   Variable run(const Variable& x, const BlockContext& context, StackCache* cache, std::vector<Variable>* layers) const;
-  // Passes x to the tape's observer as kLayerFeatures.
+  // Passes x, after the final norm, to the tape's observer as kLayerFeatures.
   void show_features(const Variable& x) const;
 
-  std::optional<Rotary> rotary_;  // where positions are rotary
+  std::optional<Rotary> rotary_;  // nullopt: positions are not rotary
   std::int64_t attention_window_;
   std::int64_t head_dim_;
   bool value_residual_;

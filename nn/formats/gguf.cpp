@@ -33,7 +33,7 @@ class GgufFile::Header {
     take(text.data(), static_cast<std::int64_t>(size), what);
     return text;
   }
-  // A number of things, each of which takes at least so many bytes.
+  // Reads a count of items that take at least `bytes` bytes each. Throws Error if so many are not left in the file.
   std::uint64_t get_count(const char* what, std::int64_t bytes) {
     const auto count = get<std::uint64_t>(what);
     check(count <= static_cast<std::uint64_t>(left() / bytes), what, ": ", count, " of at least ", bytes, " bytes, ",
@@ -195,7 +195,7 @@ void GgufFile::read_places(Header& header, std::uint64_t count) {
   std::int64_t end = 0;
   for (const auto& [offset, name] : by_offset) {
     Place& place = places_[name];
-    // The format knows no gaps: one is what a wrong type or size leaves.
+    // The format has no gaps beyond alignment, so a gap means that a type or size is wrong.
     check(offset == end, "tensor ", name, ": expected it at ", end, ", behind the one before, the header places it at ",
           offset);
     check(data + offset + place.bytes <= file_.size(), "tensor ", name, ": it lies outside of the file");

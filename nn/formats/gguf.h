@@ -16,8 +16,8 @@
 
 namespace tapeformer {
 
-// A value of the metadata. Smaller whole numbers are read as these; lists of whole numbers and truth values as i64, and
-// lists of f64 as f32.
+// A value of the metadata. Whole numbers of 8 and 16 bits are read as 32 bits, lists of whole numbers and of truth
+// values as i64, and lists of f64 as f32.
 using GgufValue = std::variant<std::uint32_t, std::int32_t, std::uint64_t, std::int64_t, float, double, bool,
                                std::string, std::vector<std::string>, std::vector<std::int64_t>, std::vector<float>>;
 
@@ -63,7 +63,7 @@ class GgufFile : public TensorSource {
   std::map<std::string, Place> places_;
 };
 
-// A tensor to write, of f32, and the type that it has in the file.
+// A tensor to write: its values in f32, and the type that it gets in the file.
 struct GgufTensor {
   std::string name;
   Tensor values;
@@ -71,14 +71,14 @@ struct GgufTensor {
 };
 
 // Writes a file of version 3, which appears as a whole or not at all. A row of a tensor must have whole blocks. Throws
-// Error, naming the tensor, for values that the type cannot hold, and for a list with a whole number beyond i32, as
-// which its numbers are written.
+// Error, naming the tensor, for values that the type cannot hold, and for a list with a whole number outside the range
+// of i32, the type in which lists of whole numbers are written.
 void write_gguf(const std::filesystem::path& path, const std::vector<std::pair<std::string, GgufValue>>& metadata,
                 const std::vector<GgufTensor>& tensors);
 
 // The names of the tensors of GPT-2 in GGUF (architecture gpt2), and of Llama and Qwen (llama, qwen2, qwen3).
-// `interleaved`: rotary positions turn neighbouring rows in the file, and the halves of a head in the model, as for
-// llama.
+// `interleaved`: the file has rows 2i and 2i + 1 of a head where the model has rows i and d/2 + i, the pairs that
+// rotary positions rotate; llama's files do.
 TensorMap gguf_gpt2_map(const TransformerShape& shape);
 TensorMap gguf_llama_map(const TransformerShape& shape, bool interleaved);
 

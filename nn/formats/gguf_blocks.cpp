@@ -29,8 +29,9 @@ void read_q8_0(const char* block, float* out) {
   for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(static_cast<std::int8_t>(block[2 + i]));
 }
 
-// Q4_0, Q4_1, Q5_0 and Q5_1: d; with a least value, m; of 5 bits, 4 bytes with the fifth bit of each value; 16 bytes
-// whose lower halves are the first 16 values, and whose upper halves are the others.
+// Q4_0, Q4_1, Q5_0 and Q5_1. A block has d; then m, the least value, in Q4_1 and Q5_1; then, in Q5_0 and Q5_1, 4 bytes
+// with the fifth bit of each value; then 16 bytes, whose lower 4 bits are the first 16 values, and whose upper 4 bits
+// are the other 16.
 template <int bits, bool has_least>
 void read_small(const char* block, float* out) {
   const float d = scale_at(block), m = has_least ? scale_at(block + 2) : 0;
@@ -47,8 +48,9 @@ void read_small(const char* block, float* out) {
   }
 }
 
-// 16 bytes with a factor of 4 bits and, above it, one of the least value for each part of 16 values; 64 bytes with four
-// values each; d, m. Both halves of the block are stored alike.
+// Q2_K. A block has a byte for each of its 16 parts, with the factor s in the lower 4 bits and the factor t of the
+// least value in the upper 4 bits; then 64 bytes with four values each; then d and m. Both halves of the block are
+// stored alike.
 void read_q2_k(const char* block, float* out) {
   const float d = scale_at(block + 80), m = scale_at(block + 82);
   for (int i = 0; i < 256; ++i) {
@@ -58,9 +60,10 @@ void read_q2_k(const char* block, float* out) {
   }
 }
 
-// 32 bytes with a bit of each value, 64 bytes with the lower 2 bits of four values each, 12 bytes with the 6-bit
-// factors of 16 parts, d. Of the factors, the first 8 bytes have the lower 4 bits, those of parts 8 to 15 above those
-// of parts 0 to 7; the last 4 bytes have the upper 2 bits. A value whose bit is not set is 4 less.
+// Q3_K. A block has 32 bytes with the third bit of each value, 64 bytes with the lower 2 bits of four values each, 12
+// bytes with the 6-bit factors of 16 parts, and d. The first 8 bytes of the factors have their lower 4 bits: of parts 0
+// to 7 in the lower half of each byte, of parts 8 to 15 in the upper half. The last 4 bytes have the upper 2 bits. A
+// value whose third bit is not set is 4 less.
 void read_q3_k(const char* block, float* out) {
   const char *high = block, *low = block + 32, *factors = block + 96;
   const float d = scale_at(block + 108);
@@ -74,10 +77,10 @@ void read_q3_k(const char* block, float* out) {
   }
 }
 
-// Q4_K and Q5_K: d, m, 12 bytes with the 6-bit factors s and t of 8 parts; of 5 bits, 32 bytes with the fifth bits of 8
-// values each; 128 bytes with two values each. Of the factors, the first 4 bytes have s of parts 0 to 3, the next 4
-// have t, both in their lower 6 bits; the last 4 bytes have the lower 4 bits of s and t of parts 4 to 7, whose upper 2
-// bits are those of the bytes before.
+// Q4_K and Q5_K. A block has d, m and 12 bytes with the 6-bit factors s and t of 8 parts; then, in Q5_K, 32 bytes with
+// the fifth bits of 8 values each; then 128 bytes with two values each. The first 4 bytes of the factors have s of
+// parts 0 to 3 in their lower 6 bits, and the next 4 have t. The last 4 bytes have the lower 4 bits of s and of t for
+// parts 4 to 7; the upper 2 bits of the first 8 bytes are the upper 2 bits of these s and t.
 template <int bits>
 void read_with_factors(const char* block, float* out) {
   const float d = scale_at(block), m = scale_at(block + 2);
@@ -101,8 +104,8 @@ void read_with_factors(const char* block, float* out) {
   }
 }
 
-// 128 bytes with the lower 4 bits of two values each, 64 bytes with the upper 2 bits of four values each, 16 factors of
-// 8 bits, d. Both halves of the block are stored alike.
+// Q6_K. A block has 128 bytes with the lower 4 bits of two values each, 64 bytes with the upper 2 bits of four values
+// each, 16 factors of 8 bits, and d. Both halves of the block are stored alike.
 void read_q6_k(const char* block, float* out) {
   const float d = scale_at(block + 208);
   for (int half = 0; half < 2; ++half) {

@@ -9,13 +9,14 @@
 
 namespace tapeformer {
 
-// The names of an architecture's tensors. Those of old files differ a little, which reading evens out.
+// The names of an architecture's tensors. Old files have slightly different names, which are changed to these when they
+// are read.
 struct HuggingFaceNames {
   TensorMap (*map)(const TransformerShape&);
-  // What begins the names of the model's tensors ("transformer."), which files without a head leave out; and what
-  // begins the names of its heads.
+  // The prefix of the names of the model's tensors ("transformer."), which files without a head leave out; and the
+  // prefix of the names of its heads.
   std::string_view prefix, head_prefix;
-  std::vector<std::string_view> constants;  // the ends of the names of tensors that are not weights
+  std::vector<std::string_view> constants;  // suffixes of names: such tensors are not weights, and are not read
 };
 
 // GPT-2 (GPT2LMHeadModel): blocks with layer norms and learned positions; all its matrices are (in, out).
@@ -30,7 +31,7 @@ const HuggingFaceNames& bert_names();
 class HuggingFaceWeights : public TensorSource {
  public:
   // Throws Error, naming the file, if there are no weights, if a file is malformed, or if an index names a file outside
-  // of the folder, or one that has not the tensors that the index says.
+  // of the folder, or a file that lacks a tensor that the index assigns to it.
   HuggingFaceWeights(const std::filesystem::path& folder, const HuggingFaceNames& names);
 
   std::string origin() const override { return folder_.string(); }

@@ -48,7 +48,7 @@ struct StoredType {
   std::uint64_t bytes;
 };
 constexpr std::string_view kHalf = "F16";
-// The dtypes beside those of format_name().
+// The dtypes of the format that format_name() does not return.
 constexpr StoredType kOtherTypes[] = {{kHalf, 2}, {"BOOL", 1}, {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1},
                                       {"I16", 2}, {"U16", 2},  {"U32", 4}, {"I64", 8},     {"U64", 8}};
 
@@ -216,7 +216,7 @@ void read_converted(const InputFile& file, std::int64_t offset, std::span<T> to,
   }
 }
 
-// Reads numbers of f32 or bf16, and writes them as q8_0, some rows of blocks at a time.
+// Reads numbers of f32 or bf16, and writes them as q8_0, kPart numbers at a time.
 void read_quantized(const InputFile& file, std::int64_t offset, DType dtype, const Tensor& place) {
   constexpr std::int64_t kPart = 1 << 20;
   static_assert(kPart % kernels::kQ8Block == 0);

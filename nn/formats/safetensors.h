@@ -55,7 +55,8 @@ class SafetensorsFile {
   // rounded if `place` is bf16, bf16 is widened if it is f32, both are rounded if `place` is q8_0, and F16 is always
   // read as f32. Throws Error if there is no such tensor, if `place` does not fit, or if reading fails.
   void read(const std::string& name, const Tensor& place) const;
-  // Copies the elements from `begin` on until `place` is full. The tensor must have the dtype of `place`, and not F16.
+  // Copies the elements from `begin` on until `place` is full. The tensor must have the dtype of `place`, and must not
+  // be F16 in the file.
   void read(const std::string& name, std::int64_t begin, const Tensor& place) const;
   // Returns a new tensor with the values.
   Tensor read(const std::string& name) const;

@@ -18,7 +18,8 @@ class TensorSource {
   virtual ~TensorSource() = default;
   // The file or folder, for messages.
   virtual std::string origin() const = 0;
-  // The names and sizes of all tensors; the sizes are those of rows and columns as in PyTorch.
+  // The names and sizes of all tensors. The sizes have PyTorch's order, (rows, columns), whatever the order in the
+  // file.
   virtual const std::map<std::string, Dims>& tensors() const = 0;
   // bf16 for a tensor whose values are bf16 in the file; f32 for all others.
   virtual DType dtype(const std::string& name) const = 0;
@@ -29,7 +30,7 @@ class TensorSource {
   Tensor read(const std::string& name) const;
 };
 
-// A tensor of a file, which has all rows of a parameter or some of them.
+// A tensor of a file, which holds all rows of a parameter or some of them.
 struct TensorPart {
   std::string name;
   std::int64_t rows = 0;  // the number of rows, along the first axis of the parameter; 0: all
@@ -43,7 +44,8 @@ struct TensorMapping {
   std::string parameter;
   std::vector<TensorPart> parts;
   bool transposed = false;  // the file has the transpose of the matrix; there is one part
-  // Where a file needs the tensor although a model may lack the parameter: zeros of these sizes, which change nothing.
+  // If the model lacks the parameter but the file needs its tensor: zeros of these sizes are written, which change
+  // nothing.
   Dims zeros = {};
 };
 
@@ -64,14 +66,14 @@ struct TransformerShape {
 // Returns the map with a row for each layer in place of each row with "#", which stands for the number of a layer.
 TensorMap for_each_layer(const TensorMap& map, std::int64_t layers);
 
-// Whether the files have the tensors of each parameter that is bf16 in bf16 too. Those that are missing count as if
-// they had.
+// Returns whether the files also have bf16 values for all parameters that are bf16. A tensor that is missing in the
+// files counts as bf16.
 bool has_all_bf16(const NamedTensors& parameters, const TensorMap& map, const TensorSource& source);
 
 // Reads the parameters of a model (Module::named_tensors()). Throws Error, before it changes a value, unless the source
 // has each tensor of the map, with the sizes that the parameters need, and no others than these and the spare ones.
-// Parameters without a row keep their values. Values that the model has in the order of the file go there at once,
-// others by way of one tensor.
+// Parameters without a row keep their values. Tensors that the file has in the model's order are read into the
+// parameters directly; transposed and interleaved ones are read into a temporary tensor first.
 void load_mapped(const NamedTensors& parameters, const TensorMap& map, const TensorSource& source);
 
 // Returns the tensors of the file, in the order of the map. They share memory with the parameters where they can.

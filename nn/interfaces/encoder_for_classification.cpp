@@ -36,7 +36,7 @@ class ParametersRead : public OpObserver {
   std::vector<NamedParameter> unread_;
 };
 
-// The rates of the encoder's parameters; those that are not in `learning` have the rate 0.
+// Returns the rates of the encoder's parameters: 0 for a parameter that is not in `learning`.
 ParameterRates rates_of(const Model& encoder, std::span<const Variable> learning, double decay) {
   // The rate of a parameter depends on the number of layers that follow it.
   std::map<std::string, double, std::less<>> rates;

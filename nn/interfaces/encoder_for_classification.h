@@ -20,8 +20,8 @@ struct ClassificationOptions {
   bool freeze = false;  // the encoder is not trained: it has no gradient and no dropout
 };
 
-// P(label | token) = softmax(W v + b), where v is the vector of a token (Devlin et al. 2019, section 4). The encoder's
-// parameters come first and keep their names; the names of the classifier's parameters begin with "task.".
+// P(label | token) = softmax(W v + b), where v is the vector of a token (Devlin et al. 2019, section 4). In
+// named_parameters() the encoder's come first and keep their names; the names of the classifier's begin with "task.".
 class EncoderForClassification : public Module {
  public:
   // Classifiers of several tasks may share an encoder.

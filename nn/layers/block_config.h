@@ -13,7 +13,7 @@
 namespace tapeformer {
 
 enum class NormPlace { pre, post };  // x + Sub(LN(x)) (GPT-2), or LN(x + Sub(x)) (Vaswani et al. 2017)
-// Ba et al. 2016; Zhang & Sennrich 2019; Ioffe & Szegedy 2015; no norm at all
+// LayerNorm (Ba et al. 2016), RMSNorm (Zhang & Sennrich 2019), batch norm (Ioffe & Szegedy 2015), or no norm at all
 enum class NormKind { layer, rms, batch, none };
 enum class FeedForwardKind { mlp, none };      // none: a block has attention only
 enum class AttentionKind { softmax, linear };  // Vaswani et al. 2017; Katharopoulos et al. 2020
@@ -67,13 +67,13 @@ struct Words<ActivationKind> {
 
 // A learned vector for each position is added to the token embedding.
 struct LearnedPositions {};
-// Sines and cosines are added to it: sinusoidal_positions().
+// Sines and cosines are added to the token embedding: sinusoidal_positions().
 struct SinusoidalPositions {
   double base = 10000;
 };
-// Linear: each angle is divided by `factor` (Chen et al. 2023). Llama 3.1: pairs that turn fewer than `low_freq` times
-// in `original_context` tokens are divided by it, those that turn more than `high_freq` times stay, and between them
-// the angle goes over from one to the other, linearly in the number of turns.
+// Linear: each angle is divided by `factor` (Chen et al. 2023). Llama 3.1: the angle of a pair that turns fewer than
+// `low_freq` times in `original_context` tokens is divided by `factor`, that of a pair that turns more than `high_freq`
+// times stays, and in between the angle is interpolated linearly in the number of turns.
 struct RotaryScaling {
   PositionScaling kind = PositionScaling::none;
   double factor = 1, low_freq = 1, high_freq = 4;
@@ -97,7 +97,7 @@ struct Biases {
   bool attention;      // the layers of queries, keys and values
   bool attention_out;  // the output layer of attention
   bool feed_forward;   // both layers
-  bool norms;          // of layer norms; an RMS norm never has one
+  bool norms;          // layer norms and batch norms; an RMS norm never has a bias
 };
 
 struct BlockConfig {

@@ -14,7 +14,8 @@ namespace {
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-// The indices of the stacked matrices of this layer that the targets name; one index, 0, for a layer of one matrix.
+// Returns the indices of the stacked matrices of this layer that the targets name; the index 0 for a layer of one
+// matrix. Adds the targets that name something to `found`.
 std::vector<std::size_t> targeted(std::string_view name, const std::vector<std::string>& targets,
                                   std::set<std::string>& found) {
   const std::string_view layer = last_part(name);

@@ -26,7 +26,7 @@ struct LoraOptions {
 void add_adapters(Module& model, const LoraOptions& options);
 
 // Rounds the frozen weights of linear layers to bf16, which halves their memory. Products with MatmulPrecision::medium
-// round them anyway, so that they stay the same to the bit.
+// round weights anyway, so their results stay the same to the bit.
 void round_frozen_weights(const Module& model);
 
 // Adds the changes of all adapters to the weights, and removes the adapters. The parameters stay frozen.

@@ -17,7 +17,7 @@ struct BertConfig {
   std::int64_t segments = 1;   // number of segments of a row: 1, or 2 with an embedding for each
 };
 
-// Returns the row of the registry.
+// Returns this family's row of the registry (registry.h).
 ModelFamily bert_family();
 
 // X = dropout(LN(s·E[token] + P[position] + S[segment])), s = embedding_scale, followed by blocks in which every token

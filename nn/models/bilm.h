@@ -13,7 +13,7 @@ struct BilmConfig {
   Init embedding_init = Init::normal(1);
 };
 
-// Returns the row of the registry.
+// Returns this family's row of the registry (registry.h).
 ModelFamily bilm_family();
 
 // Two recurrent stacks that share the embedding: the forward stack reads a row from its first token on, the backward

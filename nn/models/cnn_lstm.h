@@ -22,7 +22,7 @@ struct CnnLstmConfig {
   double attention_penalty = 0;  // λ
 };
 
-// Returns the row of the registry.
+// Returns this family's row of the registry (registry.h).
 ModelFamily cnn_lstm_family();
 
 // The encoder is `convolutions` times a 3×3 convolution with padding, ReLU, and the maximum of 2×2 pixels; then the

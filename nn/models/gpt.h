@@ -26,7 +26,7 @@ struct GptConfig {
   std::int32_t document_token = -1;
 };
 
-// Returns the row of the registry.
+// Returns this family's row of the registry (registry.h).
 ModelFamily gpt_family();
 
 class Gpt : public CausalModel {

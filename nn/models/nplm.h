@@ -15,7 +15,7 @@ struct NplmConfig {
   DType dtype = DType::f32;
 };
 
-// Returns the row of the registry.
+// Returns this family's row of the registry (registry.h).
 ModelFamily nplm_family();
 
 // The logits of the token after w_t are b + W x + U tanh(d + H x), where x = [C(w_t); C(w_{t−1}); …; C(w_{t−n+2})] are

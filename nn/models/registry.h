@@ -1,4 +1,5 @@
-// The table of model families. A family is one file with its model and one row here; nothing else names it.
+// The table of model families. A family consists of a file with its model and a row in this table; nothing else names
+// it.
 #pragma once
 
 #include <functional>
@@ -66,7 +67,7 @@ struct ForwardFlops {
 struct TrainingDefaults {
   double lr = 1e-3;                                    // optimizer.lr
   ScheduleKind schedule = ScheduleKind::inverse_sqrt;  // schedule.kind
-  // Own keys of optimizers, which hold for each optimizer that has them.
+  // Values of keys that only some optimizers have, such as beta2; each holds for all optimizers that have the key.
   std::vector<std::pair<std::string, KeyValue>> optimizer = {};
 };
 // Returns the defaults that language models have.
@@ -110,7 +111,7 @@ struct ModelFamily {
   bool is_encoder_decoder() const { return std::holds_alternative<EncoderDecoderMaker>(make); }
 };
 
-// Returns all families, those of this library first.
+// Returns all families: first those of this library, then the registered ones.
 const std::vector<ModelFamily>& model_families();
 // Throws Error if a family of that name exists already.
 void register_model_family(ModelFamily family);

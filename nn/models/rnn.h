@@ -13,7 +13,7 @@ struct RnnConfig {
   bool tie_embeddings = false;
 };
 
-// Returns the row of the registry.
+// Returns this family's row of the registry (registry.h).
 ModelFamily rnn_family();
 
 // logits_t = h_t Wᵀ + b, where h_t is the last layer's state after token t. Dropout is applied to the embedding,

@@ -20,7 +20,7 @@ struct RnnSeq2SeqConfig {
   TiedEmbeddings tied = TiedEmbeddings::all;
 };
 
-// Returns the row of the registry.
+// Returns this family's row of the registry (registry.h).
 ModelFamily rnn_seq2seq_family();
 
 // logits_t = E r_t + b, where r_t is the output of the RecurrentDecoder, which is as wide as the embeddings, so that E

@@ -20,7 +20,7 @@ struct TransformerConfig {
   double logit_softcap = 0;  // the bound of the logits; 0: none
 };
 
-// Returns the row of the registry.
+// Returns this family's row of the registry (registry.h).
 ModelFamily transformer_family();
 
 // The initial values of embeddings are normal with standard deviation 1/√dim; token embeddings are multiplied by √dim,

@@ -21,7 +21,7 @@ struct VitConfig {
   double logit_softcap = 0;
 };
 
-// Returns the row of the registry.
+// Returns this family's row of the registry (registry.h).
 ModelFamily vit_family();
 
 // The pixels of a patch, size/cells pixels wide, become its vector by one linear layer; positions are added, and a

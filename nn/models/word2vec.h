@@ -12,7 +12,8 @@ struct Word2vecConfig {
   DType dtype = DType::f32;
 };
 
-// Return the rows of the registry. The task glove trains the same table, with one for contexts beside it.
+// Return these families' rows of the registry (registry.h). The family glove has the same model; its task trains a
+// second table, for contexts, beside it.
 ModelFamily word2vec_family();
 ModelFamily glove_family();
 

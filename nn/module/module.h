@@ -35,7 +35,7 @@ class ShapesOnly {
   static bool active();
 };
 
-// The format of the matrices of a model that is only read: 32, 16 or 8.5 bits for each number. With q8_0
+// The format of the matrices of a model that is only used for inference: 32, 16 or 8.5 bits for each number. With q8_0
 // (kernels::Q8Rows), a matrix whose rows are not whole blocks has the format bf16.
 enum class WeightFormat { f32, bf16, q8_0 };
 
@@ -72,7 +72,7 @@ class Module {
   // Returns this module and all modules in it, depth first in registration order. A module registered without a name
   // has the name of its parent.
   std::vector<NamedModule> named_modules() const;
-  // Calls f with the name and the module of each of named_modules(), for changes.
+  // Calls f with the name and the module of each of named_modules(); f may change the module.
   void for_each_module(const std::function<void(const std::string& name, Module& module)>& f);
   // Returns the first module with this name. If there is none, throws Error, which suggests the most similar name.
   const Module& module(std::string_view name) const;
@@ -86,14 +86,14 @@ class Module {
 
   // Returns the buffers: tensors that training changes by other means than gradients, such as running statistics.
   NamedTensors named_buffers() const;
-  // Returns the values of all parameters, followed by the buffers: what is stored of a module.
+  // Returns the values of all parameters, followed by the buffers: what a checkpoint stores of a module.
   NamedTensors named_tensors() const;
 
   // Return the values of the frozen parameters (Variable::freeze), and all other tensors of named_tensors().
   NamedTensors frozen_tensors() const;
   NamedTensors learned_tensors() const;
 
-  // Returns these tensors by name; they share memory with the parameters and buffers.
+  // Returns named_tensors() as a map; the tensors share memory with the parameters and buffers.
   std::map<std::string, Tensor> state_dict() const;
   // Copies values into the parameters and buffers. Throws Error, without any change, if a name is missing or unknown,
   // or if a shape or dtype differs.
@@ -138,7 +138,9 @@ class Module {
   // Registers a parameter. A parameter with more than one axis must give its role.
   Variable register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init,
                               const ParameterRole& role = ParameterKind::vector);
-  // Registers a parameter (rows, columns) that only linear(), feed_forward() and embedding() read.
+  // Registers a parameter (rows, columns) whose format is that of the WeightFormatScope. Only ops that multiply by its
+  // transpose, such as linear(), feed_forward(), recurrent() and linear_cross_entropy(), and embedding() may read it:
+  // other ops do not read q8_0.
   Variable register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init,
                            const ParameterRole& role = ParameterKind::matrix);
   // Registers a buffer and returns it, with each element equal to `value`. It has memory under ShapesOnly too.

@@ -26,14 +26,14 @@ StateFormat state_format(const KeyValues& options);
 struct MomentSlab {
   StateFormat format = StateFormat::f32;
   bool has_sign = true;
-  // The numbers: with f32 of the slab's dtype, with bf16 of that one, with int8 codes (u8). Undefined if the optimizer
-  // does not keep this moment.
+  // The numbers. Their dtype is the slab's with StateFormat::f32, bf16 with bf16, and u8 with int8, where they are
+  // codes. Undefined if the optimizer does not keep this moment.
   Tensor values;
   Tensor scales;                                 // with int8: f32, one for each block
-  std::vector<kernels::StateStretch> stretches;  // where the parameters are
+  std::vector<kernels::StateStretch> stretches;  // where each parameter is in the slab and in this moment
 
   bool is_reduced() const { return format != StateFormat::f32; }
-  // Returns the memory for the kernels; only if is_reduced().
+  // Returns the moment as the kernels take it. Requires is_reduced().
   kernels::ReducedState reduced() const;
 };
 

@@ -14,12 +14,12 @@
 
 namespace tapeformer {
 
-// The numbers of a step that an update rule needs.
+// What an update rule needs to know about a step.
 struct OptimizerStep {
   double lr;
   std::int64_t step;       // counted from 1
   double gradient_scale;   // the rule multiplies every gradient by it; below 1 if the gradient is clipped
-  std::uint64_t seed = 0;  // of the random numbers that round a state in fewer bits than f32
+  std::uint64_t seed = 0;  // for rounding a state of fewer bits than f32 at random
 };
 
 // The base class of all optimizers. It clips gradients and keeps the state by name; a derived class adds its state
@@ -37,7 +37,7 @@ class Optimizer {
   // update.
   virtual double gradient_norm();
   void apply(const OptimizerStep& step);
-  // Returns the step for this learning rate and this norm of the gradients.
+  // Returns the step for this learning rate, whose gradient_scale clips gradients of this global norm.
   OptimizerStep clipped(double lr, std::int64_t step, double norm) const {
     return {.lr = lr, .step = step, .gradient_scale = clip_ > 0 && norm > clip_ ? clip_ / norm : 1};
   }
@@ -95,9 +95,10 @@ class Optimizer {
     std::string prefix;
     Tensor values;
     TakesPart takes;
-    std::int64_t elements;  // of a parameter, for one number
+    std::int64_t elements;  // how many elements of a parameter share one number of this state
     bool has(const ParameterSlab::Part& part) const { return !takes || takes(part); }
-    // The numbers of a part, and how many places the next part begins after this one's beginning.
+    // count() is how many numbers the state has for a part of `size` elements; places() is how many the slab reserves
+    // for it, with padding.
     std::int64_t count(std::int64_t size) const { return (size + elements - 1) / elements; }
     std::int64_t places(std::int64_t size) const { return elements == 1 ? ParameterSlab::padded(size) : count(size); }
   };

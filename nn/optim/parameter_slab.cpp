@@ -14,7 +14,7 @@ ParameterSlab::ParameterSlab(const Module& model, const ParameterRates& rates) {
     if (rate == 0 || !parameter.variable.requires_grad()) continue;
     const Tensor& value = parameter.variable.value();
     parts_.push_back({parameter.name, parameter.variable, total, value.numel(), parameter.role, rate, value.sizes()});
-    // The gaps hold zeros.
+    // The gaps that padding leaves between parameters hold zeros.
     total += padded(value.numel());
   }
   check(!parts_.empty(), "parameter slab: the model has no parameters");

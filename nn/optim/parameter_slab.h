@@ -22,10 +22,11 @@ class ParameterSlab {
     ParameterRole role;
     double rate;  // the factor of the learning rate (ParameterRates)
     Dims sizes;
-    std::optional<std::int64_t> first = {};  // of a stretch of the parameter: the index of its first element there
+    std::optional<std::int64_t> first = {};  // for a piece of a cut parameter: the index where it begins
 
-    // Returns the name for a state that has one number for `elements` elements: that of the parameter, or for a stretch
-    // NAME@FIRST, where FIRST is the index of the stretch's first number in the state of the whole parameter.
+    // Returns the name of this part in a state that has one number for `elements` elements: the parameter's name, or
+    // NAME@FIRST for a piece of a cut parameter, where FIRST is the index of the piece's first number in the state of
+    // the whole parameter.
     std::string state_name(std::int64_t elements = 1) const;
   };
 
@@ -41,8 +42,8 @@ class ParameterSlab {
   std::int64_t offset() const { return offset_; }
 
   // Returns the range [begin, end) of this slab as a slab. Its values and gradients are in two given tensors of this
-  // slab's size, which may be values() and gradients(). A stretch of a parameter keeps the parameter's name, role and
-  // rate, but has one axis. `begin` and `end` must be multiples of kAlignment.
+  // slab's size, which may be values() and gradients(). A piece of a parameter that the range cuts keeps the
+  // parameter's name, role and rate, but has one axis. `begin` and `end` must be multiples of kAlignment.
   ParameterSlab part(std::int64_t begin, std::int64_t end, const Tensor& values, const Tensor& gradients) const;
   // Returns this slab with values and gradients in other memory, and with the same learning rate for all parameters.
   ParameterSlab at_one_rate(const Tensor& values, const Tensor& gradients) const;

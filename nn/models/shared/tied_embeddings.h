@@ -1,4 +1,4 @@
-// Which embeddings and heads share their weights, and the key that says it.
+// Which embeddings and heads share their weights, and the configuration key that sets it.
 #pragma once
 
 #include <string_view>

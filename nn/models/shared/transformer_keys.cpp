@@ -6,7 +6,7 @@ namespace tapeformer {
 
 namespace {
 
-constexpr std::int64_t kHeads = 4;  // the default
+constexpr std::int64_t kHeads = 4;  // the default of model.heads
 
 // Returns the key as one that a resumed run may change.
 Key changeable(Key key) {
@@ -20,13 +20,15 @@ Key following(std::string other, Key key) {
   return key;
 }
 
-// The text of a key that is true or false, or "auto": a value that is derived from the key `other`.
+// Returns a key whose value is the text "true", "false" or "auto", which means a value that is derived from the key
+// `other`.
 Key auto_key(std::string name, std::string help, std::string other) {
   return following(std::move(other), {std::move(name), std::string("auto"), std::move(help),
                                       std::vector<std::string>{"auto", "true", "false"}});
 }
 
-// Also "qkv": the layers of queries, keys and values have biases, the output layer has none (Qwen2).
+// The key attention_bias also accepts "qkv": the layers of queries, keys and values have biases, the output layer has
+// none (Qwen2).
 Key attention_bias_key() {
   Key key = auto_key("attention_bias", "biases in the linear layers of attention (auto = bias)", "model.bias");
   std::get<std::vector<std::string>>(key.allowed).push_back("qkv");
