@@ -1,4 +1,4 @@
-// The table of commands. A new one is a file in this folder that defines NAME_command(), and a row here.
+// The table of commands. To add a command, write a file in this folder that defines NAME_command(), and add a row here.
 #pragma once
 
 #include <vector>

@@ -30,7 +30,7 @@ struct CorpusArguments {
   std::optional<std::int64_t> shots;
 };
 
-// Questions with so many examples in their prompts.
+// Prints questions whose prompts have --shots examples each.
 void print_questions(const CorpusArguments& arguments) {
   if (arguments.name != "mappings") fail_usage("corpus: --shots: expected mappings, got ", arguments.name);
   const int shots = static_cast<int>(*arguments.shots);

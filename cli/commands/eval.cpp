@@ -26,8 +26,8 @@ std::vector<std::string> names_of(std::string_view list) {
   return names;
 }
 
-// The task that evaluates this kind of input: the task of the run; if that reads another kind, the task of its family;
-// if that does too, the first task for this input, whose evaluate() then throws an error that says what the model is.
+// Returns the task that evaluates this kind of input: the run's own task, or else its family's task, or else the first
+// task in the table that reads such input. In the last case evaluate() throws an error that says what the model is.
 const TaskRow& task_for(const ModelSource& run, std::string_view input) {
   const TaskRow& task = task_of_run(run);
   if (task.eval_input == input) return task;

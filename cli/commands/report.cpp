@@ -30,7 +30,8 @@ bool is_readable(const RunFolder& run) {
   }
 }
 
-// The run at this path or, if it is no run, the runs in that folder: a damaged one does not hide the others.
+// Returns the run at this path or, if it is no run, the runs below it that can be read, so that a damaged run does not
+// hide the others.
 std::vector<RunFolder> runs_of(const std::filesystem::path& path) {
   if (!is_folder(path) || is_there(RunFolder{path}.config())) return {find_run(path).run};
   std::vector<RunFolder> runs = runs_below(path);

@@ -19,7 +19,8 @@ struct RunsArguments {
   bool json = false;
 };
 
-// Runs without the number come last. Losses are sorted within their units, as different units cannot be compared.
+// Returns the key by which a run is sorted. Runs without the number come last. Losses are sorted within their units, as
+// different units cannot be compared.
 std::pair<std::string, double> key_of(const RunSummary& run, const std::string& sort) {
   constexpr double kLast = std::numeric_limits<double>::infinity();
   if (sort == "loss") return {run.best_loss ? run.unit : "\xFF", run.best_loss.value_or(kLast)};

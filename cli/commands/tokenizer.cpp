@@ -170,8 +170,8 @@ Option out_option(TokenizerArguments& arguments) {
           {.required = true}};
 }
 
-// The options of a command that reads a tokenizer's file, followed by `more`. --pattern and --special give what the
-// file itself may lack.
+// The options of a command that reads a tokenizer's file, followed by `more`. --pattern and --special add what the file
+// may not say: how to split text, and special tokens.
 std::vector<Option> with_file(TokenizerArguments& arguments, std::vector<Option> more) {
   std::vector<Option> options{
       {"file",

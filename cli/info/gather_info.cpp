@@ -149,7 +149,8 @@ void fill_cache(const ResolvedConfig& config, const DataReader& read) {
   if (child > 0) ::waitpid(child, nullptr, 0);
 }
 
-// The configuration of the run, if there is one, else of the file, changed by the options, or planned.
+// Returns the configuration of the run, if there is one, or of the file, changed by the options; with --minutes, the
+// planned one.
 ResolvedConfig read_config(const InfoRequest& request, const std::optional<RunFolder>& run,
                            std::vector<PlannedKey>& planned) {
   const std::string& target = request.target;
@@ -231,7 +232,7 @@ Info gather_info(const InfoRequest& request) {
   Info info{
       .config = config, .planned = std::move(planned), .no_data = why_no_data(config), .vocab_origin = {}, .costs = {}};
   info.vocab_origin = vocabulary_origin(config, run.has_value(), info.no_data.empty());
-  std::unique_ptr<ObjectiveData> first;  // the data that was read for `costs`
+  std::unique_ptr<ObjectiveData> first;  // the data read for `costs`; a later `read` takes it
   const DataReader read = [&](const ResolvedConfig& with) {
     if (first && with == config) return std::move(first);
     const RunFolder* const folder = run ? &*run : nullptr;

@@ -72,9 +72,9 @@ struct Info {
 // What the command `info` is asked about.
 struct InfoRequest {
   std::string target;                  // a configuration file or a run's folder; empty: the defaults
-  ConfigOverrides overrides;           // change its configuration
-  std::optional<std::string> minutes;  // plans a new training, as `train` does
-  // Runs and times some steps for about so long; 0: it runs none, and computes only what does not need them.
+  ConfigOverrides overrides;           // options that change the target's configuration
+  std::optional<std::string> minutes;  // plans a new training of so many minutes, as `train` does
+  // How long some steps are run and timed, about; 0: no step is run, and only what needs none is computed.
   double seconds = 4;
 };
 Info gather_info(const InfoRequest& request);

@@ -14,8 +14,8 @@
 
 namespace tapeformer::cli {
 
-// The target of an option in whose name a part NAME stands for any name: --tasks.NAME.weight. It returns the list that
-// the option sets for the name that is given, and lives as long as the command.
+// The target of an option whose name has the placeholder NAME: --tasks.NAME.weight. The function gets the name that the
+// user gives in its place, and returns the list that the option sets; the list must live as long as the command.
 using NamedTarget = std::function<std::vector<std::string>*(const std::string& name)>;
 inline constexpr std::string_view kAnyName = ".NAME.";
 
@@ -44,8 +44,8 @@ struct OptionRules {
   ListValues values = ListValues::all;
   bool shows_type = true;         // whether the help shows TEXT, INT or FLOAT after the name
   std::string group = {};         // the heading of the help under which the option is; empty: "Options"
-  bool only_in_help_all = false;  // whether --help leaves the option to --help-all
-  bool one_of_many = false;       // of hundreds, no other of which excludes or needs it
+  bool only_in_help_all = false;  // whether only --help-all shows the option
+  bool one_of_many = false;       // whether it is one of hundreds of options, and no other option excludes or needs it
 };
 
 struct Option {
@@ -65,9 +65,9 @@ inline std::vector<Option> concatenated(std::initializer_list<std::vector<Option
 struct Command {
   std::string name, help;
   std::vector<Option> options = {};
-  std::function<void(Command&)> add_options = {};  // adds options that take long to list, if the command is named
+  std::function<void(Command&)> add_options = {};  // adds many options; called only if the command is named
   std::function<void()> run = {};
-  std::vector<Command> commands = {};  // subcommands (tokenizer train); beside some, `run` is for when none is given
+  std::vector<Command> commands = {};  // subcommands (tokenizer train); `run` is called if none is given
   std::string help_all = {};           // the help text of --help-all; empty: the command has no --help-all
   std::string help_end = {};           // the last line of --help, if there is --help-all
 };

@@ -13,17 +13,17 @@ namespace tapeformer::cli {
 void add_config_options(Command& command, ConfigOverrides& overrides);
 
 // Applies the options, makes all paths absolute (a run's configuration must not depend on the current folder), and
-// resolves the result. Adds to `notes` what the options replace.
+// resolves the result. Adds a line to `notes` for each value that an option replaces.
 [[nodiscard]] ResolvedConfig override_config(Config config, const ConfigOverrides& overrides,
                                              std::vector<std::string>& notes);
-// What the options make of a configuration for a new run: like override_config(), but not resolved, and keys that are
-// not given get the values that train.init_from and the data imply (imply_model()).
+// The configuration of a new run, changed by the options. Unlike the result of override_config() it is not resolved,
+// and keys that are not given have the values that train.init_from and the data imply (imply_model()).
 struct GivenConfig {
   Config values;
   std::vector<std::string> notes;  // what was replaced or implied
 };
 [[nodiscard]] GivenConfig given_config(Config config, const ConfigOverrides& overrides);
-// The same, resolved. Prints the notes.
+// Returns given_config(), resolved, and prints its notes.
 [[nodiscard]] ResolvedConfig new_config(Config config, const ConfigOverrides& overrides);
 
 }  // namespace tapeformer::cli

@@ -13,7 +13,7 @@ namespace tapeformer::cli {
 // unless standard output is a terminal; the share is known if standard input is a file.
 class InputLines {
  public:
-  // `doing` is the verb of the progress line.
+  // `doing` is the verb of the progress line, such as "translating".
   explicit InputLines(std::string doing);
   ~InputLines() { progress_.clear(); }
   InputLines(const InputLines&) = delete;
@@ -35,7 +35,8 @@ class InputLines {
   std::string buffer_;
   std::size_t seen_ = 0;  // number of buffered bytes in which no line end was found
   bool at_end_ = false;
-  // The lines and bytes that were taken; the bytes of the whole file, or 0 if standard input is not a file.
+  // The lines and bytes that were taken; the bytes of the file that were unread at first, or 0 if standard input is not
+  // a file.
   std::int64_t lines_ = 0, bytes_ = 0, all_bytes_ = 0;
   bool shows_progress_;
   double begin_ = steady_seconds();

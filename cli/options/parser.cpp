@@ -121,8 +121,8 @@ void add_help_all(CLI::App& app, const Command& command) {
   app.formatter(std::make_shared<ShortHelp>(command));
 }
 
-// Chooses the command when it is named. One that also has subcommands may be named without them; its required options
-// are required only then.
+// Chooses the command when it is named. A command with `run` and subcommands may be named without a subcommand; only
+// then its required options are required.
 void choose_if_named(CLI::App& app, const Command& command, const Command*& chosen) {
   if (!command.commands.empty()) {
     app.require_subcommand(command.run ? 0 : 1, 1);
@@ -165,10 +165,10 @@ bool is_named(Words words, std::string_view name) {
   return std::ranges::any_of(words, [&](std::string_view word) { return word.substr(0, word.find('=')) == name; });
 }
 
-// Adds the options of the command and, recursively, its subcommands: of those that no word of the command line names,
-// only their help, since thousands of options take longer to add than most commands take to run. For the same reason
-// an option that is one of many is added only if a word names it, unless `all` are asked for. Parsing sets `chosen` to
-// the command that is named.
+// Adds the options of the command and, recursively, its subcommands. A subcommand that no word of the command line
+// names gets only its help, since thousands of options take longer to add than most commands take to run. For the same
+// reason an option that is one of many is added only if a word names it, unless `all` are asked for. Parsing sets
+// `chosen` to the command that is named.
 void add_contents(CLI::App& app, Command& command, Words words, bool all, const Command*& chosen) {
   if (const auto add_options = std::exchange(command.add_options, nullptr)) add_options(command);
   for (const Option& option : command.options) {
@@ -192,7 +192,8 @@ void add_contents(CLI::App& app, Command& command, Words words, bool all, const 
 
 const Command* parse_command_line(Command& program, const std::string& version, int argc, const char* const* argv) {
   const Words words(argv, static_cast<std::size_t>(argc));
-  // A help and the message of an error tell of all options: for them the words are parsed again.
+  // A help text and an error message need all options, which are left out at first: for them the words are parsed
+  // again.
   for (const bool all : {false, true}) {
     const Command* chosen = nullptr;
     CLI::App app(program.help, program.name);

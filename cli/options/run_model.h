@@ -25,7 +25,8 @@ Option run_argument(ModelSource& run);
 Option checkpoint_option(ModelSource& run);
 Option task_option(ModelSource& run, OptionRules rules = {});
 Option matmul_option(std::optional<MatmulSetting>& matmul);
-// `default_format` says in words what is taken if the option is not given: kAsStored for DefaultWeights::as_stored.
+// `default_format` tells the user, in the help, which format is used if the option is not given: kAsStored for
+// DefaultWeights::as_stored.
 inline constexpr const char* kAsStored = "f32; bf16 where the run has them so and products are in bf16";
 Option weights_option(std::optional<WeightFormat>& weights, const std::string& default_format);
 
@@ -34,16 +35,16 @@ Option weights_option(std::optional<WeightFormat>& weights, const std::string& d
 Option source_option(std::string& source, std::vector<std::string> excludes);
 Option target_option(std::string& target);
 
-// The ids of a prompt behind what stands before every text: text_prefix(), or for a model that attends only within
-// documents <|endoftext|>.
+// Returns the ids of a prompt, preceded by what precedes every text: text_prefix(), or <|endoftext|> for a model that
+// attends only within documents.
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
-// The token before the first one of a text, from which a model predicts it: the first of text_prefix(), the
-// <|endoftext|> of the document before or, if the tokenizer has none, a line end. Throws Error if there is none of
+// Returns the token from which a model predicts the first token of a text: the first one of text_prefix(), the
+// <|endoftext|> of the previous document or, if the tokenizer has none, a line end. Throws Error if there is none of
 // them.
 std::int32_t text_start(const TrainedLanguageModel& run);
 
-// prompt_tokens(), or text_start() for an empty prompt that has none.
+// Returns prompt_tokens(), or only text_start() if an empty prompt gives no tokens.
 std::vector<std::int32_t> beginning_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
 // The tokens of the tokenizer's model, without special and added ones.

@@ -32,7 +32,8 @@ std::string option_of_other_name(const CLI::App& command, const std::string& nam
   return command.get_option_no_throw(option) ? option : std::string();
 }
 
-// A message about an unknown name, with the known name that may be meant, if there is one. `dashes` begin every name.
+// Returns a message about an unknown name, with the known name that may be meant, if there is one. All names begin with
+// `dashes`.
 std::string unknown(const char* what, const std::string& name, std::string_view dashes,
                     const std::vector<KnownName>& known) {
   const std::string text = str_cat("unknown ", what, " ", name), word = name.substr(dashes.size());

@@ -13,7 +13,8 @@ namespace tapeformer::cli {
 // The error's text, with the middle left out if it is too long.
 std::string shortened(const std::string& text);
 
-// One line for an error of app.parse(). For an unknown command or option it suggests the nearest known one.
+// Returns the message, in one line, for an error of app.parse(). For an unknown command or option it suggests the
+// nearest known one.
 std::string explain(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace tapeformer::cli

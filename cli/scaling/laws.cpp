@@ -20,10 +20,10 @@ namespace {
 
 constexpr int kCurvePoints = 60, kCurveDigits = 6;
 constexpr double kBeyond = 10;             // how far curves go on, as a factor of the largest x
-constexpr double kMostCorrelation = 0.98;  // of ln N and ln D, which must change apart
+constexpr double kMostCorrelation = 0.98;  // of ln N and ln D: beyond it, N and D change together
 using Member = std::optional<double> ScalingRun::*;
 
-// A law and what its x are.
+// A law, and the quantities that it depends on: N, D or C.
 struct LawKind {
   const char* name;
   std::vector<const char*> of;
@@ -49,7 +49,7 @@ std::vector<ScalingRun> means_of(const std::vector<ScalingRun>& runs) {
   return means;
 }
 
-// The least loss of each x, in the order of x.
+// Returns a point for each value of x, with the smallest loss of the trainings there, in the order of x.
 std::vector<ScalingPoint> best_of_each(const std::vector<ScalingRun>& runs, Member x) {
   std::map<double, double> best;
   for (const ScalingRun& run : runs) {
@@ -62,7 +62,7 @@ std::vector<ScalingPoint> best_of_each(const std::vector<ScalingRun>& runs, Memb
   return points;
 }
 
-// Returns those of the points, which are in the order of x, that have a lower loss than all before them.
+// Returns the points that have a lower loss than all points before them; the points are in the order of x.
 std::vector<ScalingPoint> frontier(const std::vector<ScalingPoint>& points) {
   std::vector<ScalingPoint> kept;
   for (const ScalingPoint& point : points) {
@@ -131,7 +131,7 @@ Json curve_of(const ScalingFit& fit, double from, double to) {
   return curve;
 }
 
-// The x of a law for the training that is to be predicted; empty if it is not said.
+// Returns the x of a law at which the user wants a prediction; empty if the request does not give them.
 std::vector<double> wanted(const LawKind& kind, const LawsRequest& request) {
   const auto both = request.parameters && request.tokens;
   std::vector<double> x;

@@ -1,4 +1,4 @@
-// Scaling laws of trainings: what is fitted to which of them, and the result as JSON and as text.
+// Fits scaling laws to trainings, and writes the result as JSON and as text.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -20,8 +20,8 @@ struct LawsRequest {
 std::optional<double> irreducible_loss(const std::string& option, const ScalingRuns& runs);
 
 // Fits L(N), L(D), L(C) and L(N, D), as far as the trainings determine them. Trainings with equal N and D count as one,
-// with the mean of their losses. L(N) and L(D) are of the best training of each N, and of each D; L(C) is of those
-// that no other training with as few operations beats. Returns
+// with the mean of their losses. L(N) is fitted to the best training of each N, L(D) to the best of each D, and L(C) to
+// the trainings that no other training with as few operations beats. Returns
 //   {"unit", "runs": [{"name", "N", "D", "C", "loss"}], "laws": [{"law": "L(N)", "of": ["N"], "points", "fitted"
 //   (whether the irreducible loss is), "irreducible": {"value", "low", "high"}, "terms": [{"exponent": {"value", "low",
 //   "high"}, "scale": {…}}], "residual", "places" (of its points: [[x, loss]]), "curve": {"x", "loss", "low", "high"},

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPointKeys[] = {"N", "D", "C", "loss"};
 
-// The place in a point of the number with this key.
+// Returns the field of a training to which the number with this key belongs.
 std::optional<double>& number_of(ScalingRun& run, std::optional<double>& loss, std::string_view key) {
   return key == "N" ? run.parameters : key == "D" ? run.tokens : key == "C" ? run.flops : loss;
 }
@@ -88,7 +88,7 @@ void read_csv(const std::string& path, std::vector<ScalingRun>& runs) {
   }
 }
 
-// Reads runs, and sees to it that their losses can be compared.
+// Reads runs, and checks that their losses can be compared.
 class RunReader {
  public:
   explicit RunReader(ScalingRuns& all) : all_(all) {}

@@ -33,10 +33,10 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kSixteenths[] = {3, 4, 5, 6, 7, 8, 16};  // of the largest width, in a planned sweep
 
-// The keys that a sweep decides, or that would tie a model's parts to one width.
+// The keys that the user must not give, since a sweep decides them, or since they would fix widths for all sizes.
 constexpr std::string_view kRefused[] = {"train.steps",    "train.minutes",   "train.seed",  "train.init_from",
                                          "model.head_dim", "model.value_dim", "model.ff_dim"};
-// The keys of the configuration that the sizes take the place of.
+// The keys that each size sets anew, so that the options for all trainings leave them out.
 constexpr std::string_view kOfSize[] = {"model.layers", "model.dim", "optimizer.lr", "optimizer.adamw_lr"};
 
 struct SweepSize {
@@ -55,7 +55,7 @@ bool has_key(const ConfigOverrides& overrides, std::string_view key) {
 ResolvedConfig base_config(const SweepRequest& request) {
   const std::set<std::string> in_file = keys_given_in(request.config);
   for (const std::string_view key : kRefused) {
-    const bool ends_training = key == "train.steps";  // of a file: the tokens or minutes take its place
+    const bool ends_training = key == "train.steps";  // allowed in a file: the tokens or minutes replace it
     if (has_key(request.overrides, key) || (!ends_training && in_file.contains(std::string(key)))) {
       fail_usage("scaling sweep: expected no ", key, ": the sizes, the tokens or minutes and the seeds decide it");
     }
@@ -70,7 +70,7 @@ ResolvedConfig base_config(const SweepRequest& request) {
   return config;
 }
 
-// The rate of the width: as in plans, Adam's falls with the root of it, and Muon's does not.
+// Sets the learning rate for this width as plans do: Adam's falls with the root of the width, and Muon's does not.
 void set_rates(Config& config, const ResolvedConfig& base, std::int64_t dim, TrainOptions& options) {
   const double widths = static_cast<double>(*base.model_dim()) / static_cast<double>(dim);
   const auto set = [&](const std::string& key, double rate, double power) {
@@ -100,7 +100,7 @@ SweepSize size_of(const ResolvedConfig& base, const Config& given, std::int64_t 
           .options = std::move(options)};
 }
 
-// "2x64" or "64", which has the layers of the configuration.
+// Reads "2x64" or "64", which means the layers of the configuration. Returns layers and width.
 std::pair<std::int64_t, std::int64_t> read_size(const std::string& text, std::int64_t layers) {
   const auto number = [&](std::string_view digits) {
     std::int64_t value = 0;
@@ -134,7 +134,7 @@ std::vector<SweepSize> sizes_of(const SweepRequest& request, const ResolvedConfi
     if (sizes[i].parameters == sizes[i - 1].parameters)
       fail_usage("--sizes: ", sizes[i - 1].name, " and ", sizes[i].name, " have equally many parameters");
   }
-  const std::size_t least = request.entropy == "free" ? 5 : 4;  // one more than the law needs, and the largest
+  const std::size_t least = request.entropy == "free" ? 5 : 4;  // one more than the law has parameters, and the largest
   if (sizes.size() < least) fail_usage("--sizes: expected at least ", least, ", got ", sizes.size());
   return sizes;
 }
@@ -164,7 +164,8 @@ std::int64_t steps_of(const SweepRequest& request, const ResolvedConfig& base, c
   return std::llround(steps);
 }
 
-// The plan of the sweep, kept in a file: minutes that are measured again would give another number of steps.
+// Returns the steps of every training, and keeps them in plan.json: if a sweep with --minutes goes on, another
+// measurement would give another number.
 std::int64_t planned_steps(const SweepRequest& request, const ResolvedConfig& base,
                            const std::vector<SweepSize>& sizes) {
   const fs::path file = request.out / "plan.json";
@@ -222,8 +223,8 @@ std::optional<Trained> train_sizes(const Study& study, std::span<const SweepSize
 
 std::string now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
-// The prediction that is in the folder, if there is one; else the one of these laws, which is written. Throws Error if
-// the largest model was trained before.
+// Returns the prediction in the folder, if there is one and it is equal to that of these laws; else writes and returns
+// the prediction of these laws. Throws Error if it would write one after the training of the largest model began.
 Json keep_prediction(const fs::path& folder, const Json& laws, std::int64_t parameters) {
   const fs::path file = folder / "prediction.json";
   Json prediction{{"written", now()}, {"N", parameters}};
@@ -247,7 +248,7 @@ Json keep_prediction(const fs::path& folder, const Json& laws, std::int64_t para
   return prediction;
 }
 
-// The options that hold for all trainings.
+// Returns the options that apply to all trainings.
 TrainOptions shared_options(const ConfigOverrides& overrides) {
   ConfigOverrides shared = overrides;
   for (const std::string_view key : kOfSize) shared.erase(std::string(key));

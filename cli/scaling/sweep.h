@@ -19,8 +19,8 @@ struct SweepRequest {
   // WIDTH or LAYERSxWIDTH each, in any order; empty: planned_widths() of the configuration's.
   std::vector<std::string> sizes = {};
   std::vector<std::int64_t> seeds = {1};
-  std::optional<double> tokens = {};   // that each training reads, about
-  std::optional<double> minutes = {};  // of all trainings together, about; one of the two is given
+  std::optional<double> tokens = {};   // the tokens that each training reads, about
+  std::optional<double> minutes = {};  // of all trainings together, about; given if `tokens` is not
   std::string entropy = "free";        // as for irreducible_loss()
   std::filesystem::path out;
 };
@@ -31,11 +31,11 @@ struct SweepRequest {
 std::vector<std::int64_t> planned_widths(std::int64_t largest, std::int64_t unit);
 
 // Trains the sizes one after the other, from each seed, below `out`: all but the largest in `sizes/`, the largest in
-// `largest/`. Every training reads as many tokens; the width decides the rate as in plans (tasks/plan). Between the two
-// `prediction.json` is written, which is never changed after that. A sweep that was stopped goes on; what is trained is
-// not trained again. Returns laws_json() of the smaller sizes with
+// `largest/`. Every training reads equally many tokens; the width decides the learning rate as in plans (tasks/plan).
+// Before the largest size, `prediction.json` is written, which does not change once that training has begun. A sweep
+// that was stopped goes on, and does not train finished sizes again. Returns laws_json() of the smaller sizes with
 //   "sweep": {"written" (when the prediction was), "largest" (N), "predicted": {"value", "low", "high"}, "measured",
-//   "error" (measured / predicted − 1), "seconds"},
+//   "error" (measured / predicted − 1), "tokens" (of each training), "seconds"},
 // or nullopt if a signal asked to stop. Throws UsageError for a configuration that has no such sweep.
 std::optional<nlohmann::ordered_json> run_sweep(const SweepRequest& request);
 

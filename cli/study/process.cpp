@@ -16,7 +16,7 @@ namespace tapeformer::cli {
 namespace {
 
 constexpr int kPollMilliseconds = 200;
-constexpr int kCannotRun = 127;  // the exit code of shells for this
+constexpr int kCannotRun = 127;  // the exit code that shells use for it
 
 // Becomes the program, or ends with kCannotRun. It runs in the child of a process that may have threads, so it only
 // makes system calls.

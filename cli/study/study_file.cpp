@@ -127,7 +127,7 @@ int read_digits(Fields& fields, int otherwise) {
   return static_cast<int>(digits);
 }
 
-// Reads the line on which a page draws something, and its place there.
+// Reads the keys line and x: the line on which the page draws a variant or a measure, and its place on that line.
 void read_line(Fields& fields, std::string& line, std::optional<double>& x) {
   line = fields.text("line", "");
   x = fields.number("x");
@@ -198,7 +198,7 @@ StudyCheck read_check(Fields fields, const Study& study) {
   return check;
 }
 
-// Requires that each of the variants, or of the measures, has a name of its own. `what` is what they are.
+// Throws UsageError if two variants, or two measures, have the same name. `what` is "variants" or "measures".
 template <class Named>
 void require_names(const Study& study, const std::vector<Named>& all, const char* what) {
   std::set<std::string> names;

@@ -29,9 +29,9 @@ struct StudyMeasure {
   // The place of the number in the lines of metrics.jsonl, or in the JSON that the command prints: keys and indices,
   // separated by slashes ("watch/blocks.0/grad").
   std::string value;
-  Take take = Take::last;  // which of the numbers that metrics.jsonl has
-  // A command of this program that prints JSON. {run} is the run, {folder}/ begins a file beside the study's, and
-  // {section.key} is the run's option of that name.
+  Take take = Take::last;  // how the numbers of all lines of metrics.jsonl become one
+  // A command of this program that prints JSON. In its words, {run} is the run's folder, {folder}/ at the beginning is
+  // the folder of the study's file, and {section.key} is the value of the run's option of that name.
   std::vector<std::string> command = {};
   int digits = 4;  // decimals in tables
   // Measures of one line differ in x alone; the page draws them against x, with a line for each variant.
@@ -40,12 +40,12 @@ struct StudyMeasure {
   bool is_metrics() const { return command.empty(); }
 };
 
-// What is true of the measures if the claim is: `of` is lower than `below` (or, if `above` is given, higher than that)
-// by at least `by`. The other side is a variant, by the same measure or another one, or a number.
+// A condition that holds if the claim is true: the measure of the variant `of` is lower (or higher) than the other side
+// by at least `by`. The other side is a variant's value, of the same measure or another one, or the number `bound`.
 struct StudyCheck {
   std::string measure, of;
   bool lower = true;
-  std::string than;          // the variant that `of` is compared with; empty: with `bound`
+  std::string than;          // the variant that `of` is compared with; empty: `bound` is the other side
   std::string than_measure;  // that variant's measure
   std::optional<double> bound = {};
   double by = 0;
@@ -64,12 +64,12 @@ struct Study {
   std::vector<StudyCheck> checks;
 };
 
-// The folder of the studies that come with the program: configs/studies below the current folder or, if that is none,
-// below one of the folders that the program is in. Throws Error if there is none.
+// The folder of the studies that come with the program: configs/studies below the current folder or, if that does not
+// exist, below one of the folders that contain the program. Throws Error if there is none.
 std::filesystem::path studies_folder();
 // The file that is meant by a path, or by the name of a study in studies_folder(). Throws Error if there is none.
 std::filesystem::path study_path(const std::string& name);
-// Throws UsageError, which names the file and the key, for one that is no study.
+// Reads a study. Throws UsageError, which names the file and the key, for a file that is no study.
 Study load_study(const std::filesystem::path& file);
 
 }  // namespace tapeformer::cli

@@ -14,9 +14,9 @@ namespace tapeformer::cli {
 //    "measures": [{"name", "digits", "line", "x"}], "variants": [{"name", "line", "x", "options", "values": {MEASURE:
 //    {"mean", "least", "most", "seeds": [number or null]}}, "failures", "seconds"}]}.
 // A check holds if the means differ as it says, and every seed of the lower side is below every seed of the other.
-// "shown" is whether all hold, null if the study has none. The loss of a training that failed counts as infinitely
-// high; the mean, the least and the most are of the other seeds, and null if there are none.
-// "options" are the study's, then `extra`.
+// "shown" is whether all hold, null if the study has none. For a check, the loss of a training that failed counts
+// as infinitely high. The mean, the least and the most are over the seeds that did not fail, and null if all failed.
+// The "options" at the top are those of the study, followed by `extra`.
 nlohmann::ordered_json study_json(const Study& study, std::span<const StudyRun> runs, const TrainOptions& extra);
 
 // Returns that JSON as a text for people: a table of the variants, and the claim with its checks.

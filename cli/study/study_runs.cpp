@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFolder = "{folder}/";  // begins the path of a file beside the study's
 
-// A folder's name made of the variant's.
+// Makes a folder's name from the variant's name.
 std::string folder_name(const std::string& variant) {
   std::string name;
   for (const char c : variant) {
@@ -100,7 +100,7 @@ std::vector<std::string> command_of(const Study& study, const StudyMeasure& meas
   return words;
 }
 
-// The last line that a process wrote to its messages, without what all errors begin with.
+// Returns the last line that a process wrote to its standard error, without the prefix of all errors.
 std::string last_line(const fs::path& messages) {
   std::string last;
   for_each_line(read_file(messages), [&](std::string_view line, std::size_t) {
@@ -151,7 +151,7 @@ class Runner {
   }
 
  private:
-  // Trains it, unless it is trained. Returns false if a signal asked to stop.
+  // Trains the run, unless it is finished. Returns false if a signal asked to stop.
   bool train(StudyRun& run) {
     const RunFolder folder{run.folder};
     std::vector<std::string> words{"train", "--quiet"};
@@ -185,7 +185,7 @@ class Runner {
     if (share_) share_(progress(run));
   }
 
-  // The share of all trainings that is done. The step of this one is that of its last metrics.
+  // Returns the share of all trainings that is done. The last line of the current run's metrics says how far it is.
   double progress(const RunFolder& folder) {
     double step = 0;
     try {
@@ -219,13 +219,13 @@ class Runner {
 
   const Study& study_;
   const TrainOptions& extra_;
-  const ProgressCallback share_;  // empty: nobody wants to know it
+  const ProgressCallback share_;  // shows the share of the work that is done; empty with --quiet
   PassedSignal signal_;
   std::vector<StudyRun> runs_;
-  std::map<std::vector<std::string>, ProcessResult> outputs_;  // of the commands that measured the present run
-  std::map<std::string, std::string> refusals_;  // by measure: models may refuse a command, but not all of them
+  std::map<std::vector<std::string>, ProcessResult> outputs_;  // of the commands that measured the current run
+  std::map<std::string, std::string> refusals_;  // why a measure's command failed; an error if it did for all runs
   std::size_t done_ = 0;
-  double steps_ = 0;  // of the training under way; 0: not known yet
+  double steps_ = 0;  // all steps of the current training; 0: not known yet
 };
 
 // Returns what decides the runs of a study. Its words (title, claim, finding), checks and measures do not.
@@ -244,7 +244,7 @@ bool has_runs(const fs::path& folder) {
   return false;
 }
 
-// Throws Error if the folder has runs of a study that was another one.
+// Throws Error if the folder has runs of another study, or of this study before it was changed.
 void keep_study(const Study& study, const fs::path& folder, const TrainOptions& extra) {
   make_folder(folder);
   const fs::path file = folder / "variants.json";

@@ -18,7 +18,7 @@ struct StudyRun {
   std::size_t variant;  // its place in Study::variants
   std::int64_t seed;
   std::filesystem::path folder;
-  // What the measures gave; nullopt: nothing, since the training failed, or the command that measures it.
+  // The values of the measures by name; nullopt if the training failed, or the command that measures the run.
   std::map<std::string, std::optional<double>> values = {};
   std::string failure = {};  // what the training said if it failed, such as a loss that is no number
   double seconds = 0;        // of the training
@@ -26,14 +26,14 @@ struct StudyRun {
 
 // Trains every variant from every seed below `folder`, one after the other, and measures each. A run that is finished
 // is not trained again, and one that was cut off goes on, if the study is the same: else throws Error. `extra` are
-// options of `train` for all of them, which come last. Shows progress. Returns nullopt if a signal asked to stop.
-// Throws UsageError, before anything is trained, if a measure needs an option that is not given.
+// options of `train` for all runs, and come after the study's and the variant's. Shows progress. Returns nullopt if a
+// signal asked to stop. Throws UsageError, before anything is trained, if a measure needs an option that is not given.
 std::optional<std::vector<StudyRun>> run_study(const Study& study, const std::filesystem::path& folder,
                                                const TrainOptions& extra);
 
-// Options of a command as they are given to `train`.
+// Returns the overrides as options of `train`.
 TrainOptions train_options(const ConfigOverrides& overrides);
-// The options of a run, as they are given to `train`.
+// Returns the options with which `train` makes a run: the study's, the variant's, the seed, and `extra`.
 TrainOptions run_options(const Study& study, const StudyRun& run, const TrainOptions& extra);
 
 }  // namespace tapeformer::cli

@@ -41,7 +41,7 @@ std::string wrapped(const std::string& text) {
   return lines + "\n";
 }
 
-// A matrix by characters that are the darker the larger the value is.
+// Draws a matrix with characters: the larger a value, the darker its character.
 std::string squares(const std::vector<double>& values, std::int64_t columns) {
   static constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
   const auto [low, high] = std::ranges::minmax(values);

@@ -7,9 +7,9 @@
 
 namespace tapeformer {
 
-// Every tensor with its name and its shape. A matrix with many columns is cut after some of them, and a heat map of
-// more than 16 columns is drawn by characters, from the smallest value (a space) to the largest (a full block). Of
-// curves there are some points, in a table.
+// Shows every tensor with its name and its shape. A matrix with many columns is cut after some of them, and a heat map
+// of more than 16 columns is drawn with characters, from the smallest value (a space) to the largest (a full block).
+// Curves become a table of some of their points.
 std::string example_text(const explain::WorkedExample& example);
 
 }  // namespace tapeformer

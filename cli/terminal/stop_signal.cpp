@@ -19,8 +19,8 @@ constexpr std::int64_t kSamePress = 100'000'000;  // nanoseconds: two signals wi
 
 // These are globals, since a signal handler can use no other state.
 std::atomic<bool> in_use = false, saves_work = false;
-std::atomic<bool> may_cool_down = false;     // whether a SIGINT is to ask for a cool-down first
-std::atomic<std::int64_t> cool_down_at = 0;  // when it asked; 0: it has not
+std::atomic<bool> may_cool_down = false;     // whether the first SIGINT asks for a cool-down
+std::atomic<std::int64_t> cool_down_at = 0;  // when a SIGINT asked for a cool-down; 0: none has
 bool watches_terminal = false;               // whether the loss of the terminal counts as SIGHUP
 bool watches_pipe = false;                   // whether a pipe without a reader counts as SIGPIPE
 std::atomic<int> received = 0;

@@ -6,17 +6,17 @@
 
 namespace tapeformer::cli {
 
-// Returns Objective::baselines(). Asks for as much work as takes a thirtieth of the time of the training, but 0.2
-// seconds to two minutes. Returns nullopt if there is nothing to compare, if the program is asked to stop meanwhile,
-// or, with a warning, if something goes wrong.
+// Returns Objective::baselines(). It may take a thirtieth of the time of the training, but at least 0.2 seconds and at
+// most two minutes. Returns nullopt if there is nothing to compare, if the program is asked to stop meanwhile, or, with
+// a warning, if something goes wrong.
 std::optional<Baselines> find_baselines(Objective& objective, double training_seconds);
 
 // Compares the best evaluation, of which there is one, with the baselines, and writes the result to the run's
-// comparison.json. What goes wrong is a warning, since the training is done.
+// comparison.json. An error becomes a warning, since the training is done.
 void write_comparison(const Baselines& baselines, const Objective& objective, const TrainingState& state,
                       const RunFolder& run);
 
-// Prints the comparison, in a line, if it was made at the step of `state`.
+// Prints the run's comparison.json in a line, if it was made at the step of `state`.
 void print_comparison(const TrainingState& state, const RunFolder& run);
 
 }  // namespace tapeformer::cli

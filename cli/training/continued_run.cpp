@@ -28,7 +28,8 @@ struct Continuation {
   std::optional<double> max_minutes;  // the time limit of this process, if the options give one
 };
 
-// Whether the run's configuration was edited by hand. The user must confirm that this is intended.
+// Returns whether the run's configuration was edited by hand. Throws UsageError unless the user confirms, by
+// --accept-changes, that this is intended.
 bool is_changed_by_hand(const RunFolder& run, const std::optional<std::filesystem::path>& copy,
                         const TrainArguments& arguments) {
   const std::string advice = copy ? str_cat("; ", copy->string(), " is what it was") : "";
@@ -117,7 +118,7 @@ void cut_metrics(const RunFolder& run, const ResolvedConfig& config, const Train
   if (!note.empty()) log_warning("{}", note);
 }
 
-// Makes the run's folder as it was at the step of `state`. `named`: whether the user named the checkpoint.
+// Brings the run's folder back to what it was at the step of `state`. `named`: whether the user named the checkpoint.
 void reset_run(const RunFolder& run, const ResolvedConfig& config, const TrainingState& state, bool named) {
   if (const std::string text = to_toml(config); text != read_file(run.config()))
     write_file_atomically(run.config(), text);

@@ -30,7 +30,8 @@ bool is_option(const ConfigOverrides& overrides, std::string_view key) {
   return found != overrides.end() && !found->second.empty();
 }
 
-// Sets what the file decides about steps and time back to its default. Returns a line about each key that changed.
+// Sets the keys of the file that the minutes decide back to their defaults, and removes them from `given_keys`. Returns
+// a line about each value that changed.
 std::vector<std::string> remove_decided(Config& config, const ConfigOverrides& overrides,
                                         std::set<std::string>& given_keys) {
   std::vector<std::string> notes;
@@ -92,9 +93,9 @@ PlannedTraining plan_training(const std::string& file, const ConfigOverrides& ov
   request.given = std::move(given.values);
   if (request.given.train.threads > 0) set_thread_count(static_cast<int>(request.given.train.threads));
   PlannedTraining planned{make_plan(request), initial_tokenizers};
-  resolve(planned.plan.config);  // what the user gave may not go together with it
+  resolve(planned.plan.config);  // throws UsageError if keys that the user gave contradict the plan
   for (const std::string& note : notes) log_info("{}", note);
-  // What was measured does not count as the training's memory.
+  // The memory of the measured steps must not count as the training's.
   release_cached_memory();
   reset_peak_resident();
   return planned;

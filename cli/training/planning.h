@@ -12,15 +12,16 @@
 namespace tapeformer::cli {
 
 // Returns the minutes that the option gives; nullopt if it is not given. Throws UsageError unless they are a number
-// above 0, and if train.steps or train.minutes is among the options, which would say the same in another way.
+// above 0, and if train.steps or train.minutes, which also say when the training ends, is among the options.
 std::optional<double> planned_minutes(const std::optional<std::string>& option, const ConfigOverrides& overrides);
 
-// Returns the options of a resumed run with --minutes, which are train.minutes. If steps have said until now when the
-// run ends, they do so no more. Throws UsageError as planned_minutes() does.
+// Returns the options of a resumed run, where --minutes, if given, becomes train.minutes. If the run had no
+// train.minutes before, --minutes also removes the limit train.steps. Throws UsageError as planned_minutes() does.
 ConfigOverrides with_minutes(const ConfigOverrides& overrides, const std::optional<std::string>& minutes,
                              const Config& run);
 
-// A new training's configuration: that of the file (if there is one) and the options, and what was planned.
+// The configuration of a new training: the keys of the file, if there is one, and of the options, completed by the
+// plan.
 struct PlannedTraining {
   Plan plan;
   bool initial_tokenizers;  // use_initial_tokenizers()
@@ -36,7 +37,7 @@ PlannedTraining plan_training(const std::string& file, const ConfigOverrides& ov
 std::string plan_text(std::span<const PlannedKey> keys);
 // A list of objects with "key", "value" (as one writes it on the command line) and "reason".
 nlohmann::ordered_json plan_json(std::span<const PlannedKey> keys);
-// Logs the table.
+// Logs plan_text().
 void log_plan(const Plan& plan, double minutes);
 
 }  // namespace tapeformer::cli

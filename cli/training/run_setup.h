@@ -13,7 +13,7 @@
 
 namespace tapeformer::cli {
 
-// Resolves the configuration of a training, which must name its data.
+// Resolves the configuration of a training. Throws UsageError if it names no data.
 ResolvedConfig resolve_for_training(Config config);
 
 // Checks that all ranks have the same program and configuration, and a micro-step each; sets the number of threads; and

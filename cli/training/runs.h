@@ -12,7 +12,7 @@ namespace tapeformer::cli {
 
 struct TrainArguments {
   std::string config, out, resume;     // the configuration file; the folder of a new run; the run to go on with
-  std::optional<std::string> minutes;  // of the whole run; a new run is planned for them
+  std::optional<std::string> minutes;  // --minutes of the whole run; a new run is planned for them
   bool discard_newer = false, accept_changes = false;
   double began_at = steady_seconds();  // when the command began
   ConfigOverrides overrides;

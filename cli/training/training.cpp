@@ -42,7 +42,7 @@ class ReportRefresh {
     const auto begin = Clock::now();
     try {
       write_run_report({&run_, 1}, run_.report());
-    } catch (const std::exception& error) {  // a failed picture must not end a training
+    } catch (const std::exception& error) {  // a report that cannot be written must not end a training
       log_warning("{}: not written: {}", run_.report().string(), error.what());
     }
     due_ = Clock::now() + 20 * (Clock::now() - begin);
@@ -130,7 +130,7 @@ void log_evaluation(const std::string& what, const Evaluation& evaluation, std::
            measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
 }
 
-// Logs when the rate begins to fall, or falls in another time.
+// Logs that the learning rate begins to fall, or that the end of the cool-down has moved.
 void log_cooldown(const CooldownNotice& notice) {
   const std::string time = fmt::format("{} steps, about {:.0f} s", notice.end - notice.step, notice.seconds);
   switch (notice.why) {
@@ -153,7 +153,8 @@ void log_time(const ResolvedConfig& config, const TrainingState& state) {
            options.empty() ? "" : "; the same without a clock: ", options);
 }
 
-// What a training that ends by the clock does before its first step, so that its end takes a time that is known.
+// The results of what a training that ends by the clock does before its first step, so that the time of its end is
+// known.
 struct PreparedEnd {
   std::optional<Baselines> baselines = std::nullopt;
   double sample_seconds = 0;
@@ -170,7 +171,7 @@ PreparedEnd prepare_end(const ResolvedConfig& config, Objective& objective, cons
   return prepared;
 }
 
-// Writes how simple models compare.
+// Compares the model with simple models, unless prepare_end() has, and writes the result to the run.
 void compare(Objective& objective, const TrainingState& state, const RunFolder& run, const PreparedEnd& prepared) {
   if (is_quiet() || state.best_step == 0) return;
   const auto baselines = prepared.baselines ? prepared.baselines : find_baselines(objective, state.elapsed_s);

@@ -38,14 +38,15 @@ Training make_training(const ResolvedConfig& config, PreparedObjective prepared,
 // Saves a checkpoint; all ranks call it.
 void save_checkpoint(const Training& training, const RunFolder& run, const CheckpointOptions& options);
 
-// When a process trains.
+// The times that limit the training of a process.
 struct ProcessTime {
   std::optional<double> max_minutes = {};  // the time limit of this process, if it has its own
   std::optional<double> began_at = {};     // TrainHooks::began_at
 };
 
-// Trains a run whose folder and state are ready, and prints the result at its end. If a new run ends by the clock,
-// the comparison with simple models is made before the first step; and the last step leaves time for the sample.
+// Trains a run whose folder and state are ready, and prints the result at its end. If the training ends by the clock
+// (train.minutes), a new run is compared with simple models before the first step, and the last step leaves time for
+// the sample of the summary.
 void train_run(const ResolvedConfig& config, Training& training, const RunFolder& run, const ProcessTime& time);
 
 }  // namespace tapeformer::cli

@@ -8,8 +8,8 @@ namespace tapeformer::cli {
 
 // Prints to standard output: the best evaluation, how simple models compare (comparison.json), what the curves say
 // (training_verdict()), which weights commands read, what the best possible model would reach if that is known, a text
-// that the model makes with those weights if `with_sample`, and where the run is. For the sample the model gets the
-// weights that commands read.
+// that the model makes with those weights if `with_sample`, and where the run is. With `with_sample`, the model's
+// weights may become those that commands read.
 void print_summary(const ResolvedConfig& config, Objective& objective, const TrainingState& state, const RunFolder& run,
                    bool with_sample);
 

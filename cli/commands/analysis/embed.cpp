@@ -27,7 +27,7 @@ struct EmbedArguments {
   TextVectorOptions options;
 };
 
-// The given format, or else the one that the end of the file's name means.
+// Returns the format that --format gives, or else the one that the extension of the file's name implies.
 std::string format_of(const EmbedArguments& arguments) {
   if (!arguments.format.empty()) return arguments.format;
   const std::string extension = std::filesystem::path(arguments.out).extension().string();

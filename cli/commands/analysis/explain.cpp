@@ -14,7 +14,7 @@ namespace {
 struct ExplainArguments {
   std::string topic, html;
   bool list = false, json = false;
-  std::map<std::string, std::string, std::less<>> given;  // the options of topics
+  std::map<std::string, std::string, std::less<>> given;  // the options of the topic, by name without dashes
 };
 
 void print_topics(bool as_json) {

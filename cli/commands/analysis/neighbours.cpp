@@ -25,7 +25,7 @@ struct NeighboursArguments {
   bool json = false;
 };
 
-// A word, and the tokens that are nearest to it, the nearest first.
+// A word or an analogy that was asked for, and the tokens that answer it, the nearest first.
 struct Found {
   std::string word;
   std::vector<Neighbour> neighbours;

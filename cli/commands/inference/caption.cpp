@@ -53,7 +53,7 @@ ImagesToDescribe read_images(const std::vector<std::string>& inputs, std::int64_
   return {std::move(images)};
 }
 
-// Adds the attention with which the captions were written.
+// Returns the chosen captions with their images and the attention with which each was written.
 std::vector<WrittenCaption> with_attention(const TrainedCaptioner& run, const ImagesToDescribe& read,
                                            std::span<const std::int64_t> chosen, const std::vector<std::string>& texts,
                                            const AlignmentHeads& heads) {

@@ -173,8 +173,8 @@ class TextGenerator {
   }
 
  private:
-  // Writes the answer to a question, or a JSON object with it. A question that cannot be answered is told, and left
-  // out.
+  // Writes the answer to a question, or a JSON object with it. For a question that cannot be answered it writes only a
+  // warning.
   void answer(ChatSession& session, const std::string& question) {
     const kernels::MatmulPrecisionScope precision(run_.matmul);
     const StopSignal stop({{SIGINT}});

@@ -27,7 +27,7 @@ struct PredictArguments {
   bool json = false;
 };
 
-// A line of input (in CoNLL format, the lines of a sentence), as an example that waits for its prediction.
+// An example that waits for its prediction: a line of the input or, in CoNLL format, the lines of a sentence.
 struct PendingExample {
   LabelledExample example;
   std::int64_t cut_tokens = 0;

@@ -87,7 +87,8 @@ class AlignmentWriter {
   std::optional<AtomicFile> json_, pharaoh_;
 };
 
-// Lets each of the lines, of which the first has number `first`, become a tree over its words.
+// Sets the grammar of `options` such that each line becomes a tree over its words. `first` is the number of the first
+// line, for error messages.
 void use_brackets(const BracketVocabulary& vocabulary, std::span<const std::string_view> lines, std::int64_t first,
                   TranslateOptions& options) {
   options.grammar = [&vocabulary, lines, first](std::size_t line, std::int64_t most) {
@@ -99,7 +100,7 @@ void use_brackets(const BracketVocabulary& vocabulary, std::span<const std::stri
   };
 }
 
-// Makes a translation one line, and makes control characters harmless to the terminal.
+// Returns the translation in one line, without control characters if it goes to a terminal.
 std::string one_line(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return c == '\n' || c == '\r'; }, ' ');

@@ -26,7 +26,7 @@ void score_trees(const TreesArguments& arguments) {
     check(references[i].broken.empty(), arguments.reference, ": tree ", i + 1, ": ", references[i].broken);
   }
   const std::string input(std::istreambuf_iterator<char>(std::cin), {});
-  // Beside flat references, whatever a model has written is read line by line.
+  // If the references are flat trees, each line of the input is read as one, even if a model has written no tree.
   const std::vector<Bracketing> predicted = read_trees(input, form == TreeForm::flat ? form : tree_form(input));
   check(predicted.size() == references.size(), "score trees: ", arguments.reference, " has ", references.size(),
         " trees, standard input ", predicted.size(), ": expected a tree for each");

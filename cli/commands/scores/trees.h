@@ -1,4 +1,4 @@
-// The command `score trees`, which compares trees with given ones.
+// The command `score trees`, which compares a parser's trees with reference trees.
 #pragma once
 
 #include "cli/options/command.h"
