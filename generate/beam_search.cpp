@@ -60,7 +60,7 @@ std::vector<BeamSearch::Candidate> BeamSearch::candidates(const Search& search, 
   const auto first = only_end ? end : 0, last = only_end ? end + 1 : static_cast<std::int32_t>(vocab);
   const auto allowed = [&](std::int32_t id) { return id == end || std::ranges::count(rules_.excluded, id) == 0; };
   std::vector<Candidate> best;  // a heap whose front is the worst
-  double floor = kDead;         // a candidate's log P must exceed this; ties come in order already
+  double floor = kDead;         // a candidate's log P must exceed this; of equal ones the preferred one comes first
   const auto offer = [&](const Candidate& candidate) {
     if (std::ssize(best) == count) {
       std::pop_heap(best.begin(), best.end());
@@ -75,7 +75,7 @@ std::vector<BeamSearch::Candidate> BeamSearch::candidates(const Search& search, 
     if (before == kDead) continue;
     OutputGrammar::Allowed fits;
     if (search.grammar) fits = search.grammar->after(std::span(search.live[i].ids).subspan(search.begin));
-    // If a logit is NaN or infinite, this log P is not finite.
+    // A logit that is NaN or +∞ makes every log P NaN or −∞, so it is enough to check that of one token.
     check(std::isfinite(log_p[std::max(end, 0)]), search.name, ": the model's predictions are not finite numbers");
     for (std::int32_t id = first; id < last; ++id) {
       const double log_probability = before + static_cast<double>(log_p[id]);

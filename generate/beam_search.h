@@ -74,7 +74,7 @@ class BeamSearch : public DecodingStrategy {
   // Returns the `count` best continuations of the hypotheses of one row, best first.
   template <class T>
   std::vector<Candidate> candidates(const Search& search, const T* log_p, std::int64_t vocab, std::int64_t count) const;
-  // Tells the observer of the candidates, and returns the best ones, which are kept.
+  // Passes the candidates to the observer, and returns the best ones, which stay in the beam.
   std::vector<Candidate> observed(const Search& search, std::vector<Candidate> candidates) const;
   // Extends the search for one row by one token: replaces its hypotheses by `best`, their best continuations.
   void advance(Search& search, const std::vector<Candidate>& best) const;

@@ -99,7 +99,8 @@ std::optional<std::int64_t> BracketGrammar::close_tokens(std::string_view label)
   return vocabulary_.tokens_of(str_cat(" )", label));
 }
 
-// Closes all brackets as soon as possible: after the words, of which all but the first have a space before them.
+// Closes all brackets as soon as possible, which is after the remaining words. Each of them needs a space before it,
+// but that of the first one may have been written already.
 std::optional<std::int64_t> BracketGrammar::tokens_left(const State& state) const {
   using Place = State::Place;
   std::int64_t closing = 0;
@@ -131,7 +132,7 @@ std::optional<std::int64_t> BracketGrammar::tokens_left(const State& state) cons
   return std::nullopt;
 }
 
-// Reads the next byte of a text; returns false if no tree goes on with it.
+// Advances the state by the next byte of a text; returns false if no tree continues with this byte.
 bool BracketGrammar::reads(State& state, char c) const {
   using Place = State::Place;
   const bool words_left = state.words < words_.size();

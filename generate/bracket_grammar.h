@@ -22,7 +22,8 @@ class BracketVocabulary {
   std::int32_t end() const { return end_; }
   // The bytes of a token of which texts may be written; empty for special tokens.
   std::string_view bytes(std::int32_t id) const { return tokens_[id]; }
-  // The number of tokens that write this text, always the longest one that fits; nullopt if that leads nowhere.
+  // Returns the number of tokens that write this text if each is the longest one that fits; nullopt if such tokens
+  // cannot write it.
   std::optional<std::int64_t> tokens_of(std::string_view text) const;
   // A label that takes few tokens.
   const std::string& short_label() const { return short_label_; }
@@ -37,8 +38,8 @@ class BracketVocabulary {
 
 // The trees over the words of one sentence: "(" and a label opens a bracket, ")" and the same label closes it, and all
 // words come in their order. Single spaces are between them. Every bracket holds a word, and one bracket holds all
-// others. A label consists of letters, digits, - and =. Only what leaves enough tokens to close all brackets may be
-// written, so every text of the grammar ends in time.
+// others. A label consists of letters, digits, - and =. A token may be written only if enough tokens are left after it
+// to complete the tree, so every text ends in time.
 class BracketGrammar : public OutputGrammar {
  public:
   // `most`: the number of tokens of a text, the end token included. The vocabulary must outlive the grammar. Throws

@@ -67,8 +67,8 @@ class TargetDecoder : public Decoder {
   std::int64_t rows_, read_ = 0;  // the number of rows; the number of tokens that the cache has read
 };
 
-// The texts that a row may become, where not every text is allowed. Some token may follow whatever the grammar allowed,
-// and after max_length − 1 tokens the end token may. May be used by several threads at once.
+// Restricts the texts that a row may become. An implementation must allow some token after any text that it has
+// allowed, and the end token after max_length − 1 tokens at the latest. May be used by several threads at once.
 class OutputGrammar {
  public:
   virtual ~OutputGrammar() = default;

@@ -23,7 +23,7 @@ struct GenerateOptions {
   bool use_cache = true;
 };
 
-// Returns the tokens of a prompt behind those of `prefix`, with the document token first if the model has one.
+// Returns the document token, if the model has one, then `prefix`, then the tokens of the prompt.
 std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const CausalModel& model, std::string_view prompt,
                                         std::span<const std::int32_t> prefix = {});
 

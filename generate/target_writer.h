@@ -10,7 +10,8 @@ namespace tapeformer {
 
 // Returns the n best targets of each source, best first, by a beam search or by sampling (TranslateOptions; its batch
 // and max_length are not read). starts[i] says how long target i may become. A sampled target is a function of
-// hashes[i] and the seed. One of the greatest length ends with the end token; none has begin and padding tokens.
+// hashes[i] and the seed. A target that has not ended before its last token gets the end token there; no target
+// contains begin or padding tokens.
 std::vector<std::vector<Hypothesis>> write_targets(const EncoderDecoder& model, const SourceBatch& sources,
                                                    const std::vector<RowStart>& starts,
                                                    std::span<const std::uint64_t> hashes,

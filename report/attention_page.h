@@ -15,17 +15,18 @@
 
 namespace tapeformer {
 
-// What one layer would predict at one position, with the tokens' texts.
+// The logit lens at one place: what a layer would predict at a position, with the tokens' texts.
 struct LensCell {
   std::vector<std::pair<std::string, double>> likeliest;  // the most probable tokens with P, in order
   std::optional<double> nats;                             // −ln P of the right token; nullopt if there is none
 };
 
-// An attention map with the texts of its tokens and, if wanted, what else is known of its layers and heads.
+// An attention map with the texts of its tokens and, if they were computed, the logit lens of its layers, a study of
+// its heads, and the loss by position.
 struct AttentionText {
   AttentionMap map;
   std::vector<std::string> queries, keys;
-  std::vector<std::vector<LensCell>> lens = {};  // the logit lens: layers (the first is the layers' input), positions
+  std::vector<std::vector<LensCell>> lens = {};  // the logit lens, [layer][position]; layer 0: the first block's input
   std::vector<HeadReport> heads = {};            // in the order of HeadStudy
   std::optional<LossParts> by_position = {};     // the loss of a text file by the place in the window
 };

@@ -26,8 +26,8 @@ struct CaptionCounts {
   std::int64_t written = 0;
   std::optional<std::int64_t> right = {};
 };
-// Shows these captions, which may be some of those that were counted. Throws UsageError if the page would hold more
-// than two million pixels.
+// Shows these captions, which may be only some of the captions that `counts` counts. Throws UsageError if the page
+// would hold more than two million pixels.
 std::string caption_page(const std::string& title, const std::vector<WrittenCaption>& captions,
                          const CaptionCounts& counts);
 

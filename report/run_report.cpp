@@ -85,7 +85,7 @@ Json samples_of(const std::vector<Json>& lines, std::size_t most) {
   return samples;
 }
 
-// Gives the training loss a column of its task: the losses of several tasks make no curve together.
+// Renames the training loss after its task, since the losses of several tasks make no curve together.
 void name_task(Json& line) {
   const auto task = line.find("task");
   if (task == line.end() || !task->is_string() || !line.contains("loss")) return;

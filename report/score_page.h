@@ -9,14 +9,14 @@
 
 namespace tapeformer {
 
-// The counts of the questions of one group, such as those with as many examples in their prompts.
+// The counts of the questions of one group, such as all questions with 2 examples in their prompts.
 struct ScoredGroup {
   std::string name;
   std::int64_t questions = 0;
   std::array<std::int64_t, 3> right = {};  // by the total log-likelihood, per token and per byte
   double chance = 0;                       // the sum of 1/options over the questions
-  double optimum = 0;                      // the sum of the best possible accuracy, where that is known
-  std::int64_t with_optimum = 0;           // the number of questions for which it is
+  double optimum = 0;                      // the sum of the best possible accuracy over `with_optimum` questions
+  std::int64_t with_optimum = 0;           // the number of questions whose best possible accuracy is known
 
   void add(const ScoredGroup& other);
   double accuracy(std::size_t measure) const;
@@ -26,7 +26,8 @@ struct ScoredGroup {
 // {"group", "questions", "accuracy", "accuracy_per_token", "accuracy_per_byte", "chance"}, and "optimum" if it is
 // known.
 nlohmann::ordered_json score_json(const ScoredGroup& group);
-// The accuracies by the groups' names, which are numbers on an axis if all of them are.
+// Returns a page that shows the accuracy of each group. On the x axis a group is at its name if that is a number, else
+// at its place in the list.
 std::string score_page(const std::string& title, const std::vector<ScoredGroup>& groups);
 
 }  // namespace tapeformer

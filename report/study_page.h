@@ -1,4 +1,5 @@
-// A page that shows what a study found: its curves over each other, its measures, and whether they show the claim.
+// A page that shows what a study found: the curves of its variants in one chart, its measures, and whether they show
+// the claim.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -11,8 +11,8 @@
 namespace tapeformer {
 namespace {
 
-// The words of a text of tokens, and for each token the index of its word: that of its last byte that is no space, or
-// of the word before, if it has spaces alone.
+// The words of a text of tokens, and for each token the index of its word: the word of its last byte that is no space
+// or, if it has only spaces, the previous word.
 struct TokenWords {
   std::vector<std::string> words;
   std::vector<std::size_t> word_of;

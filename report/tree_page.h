@@ -19,12 +19,11 @@ struct TreePart {
 struct TreeText {
   std::vector<std::string> words;  // of the sentence
   std::vector<TreePart> parts;
-  std::string broken;  // what is wrong with the tree; empty: nothing
+  std::string broken;  // why the parts are not a tree; empty: they are
 };
 
-// Makes the text of a tree from the attention of a model that wrote it: `weights` is what align() returns for the ids
-// of the sentence and of the tree. A part's weight is the mean over its tokens, a word's weight the sum over its
-// tokens.
+// Returns a tree that a model wrote, with the attention of each part: `weights` is what align() returns for the ids of
+// the sentence and of the tree. A part's weight is the mean over its tokens, a word's weight the sum over its tokens.
 TreeText tree_text(const Tokenizer& source_tokenizer, std::span<const std::int32_t> source,
                    const Tokenizer& target_tokenizer, std::span<const std::int32_t> target,
                    const std::vector<std::vector<double>>& weights);

@@ -164,7 +164,7 @@ void explain_scaled_dot_product(WorkedExample& out, const TopicOptions& options)
   out.show(Values{"causal weights", masked.reshape({in.q.size(0), in.k.size(0)}), names.queries, names.keys, true});
 }
 
-// The inputs of the forms other than the scaled dot product.
+// The default inputs of the bilinear and the additive form.
 AttentionInputs small_inputs() {
   return {Tensor::from({1.0, 0.0, 0.5, 2.0}, {2, 2}), Tensor::from({1.0, 0.0, 0.0, 1.0, 1.0, 1.0}, {3, 2}),
           Tensor::from({1.0, 0.0, 0.0, 1.0, -1.0, 2.0}, {3, 2})};
@@ -258,7 +258,7 @@ void explain_kernel(WorkedExample& out, const TopicOptions& options) {
 
 struct AttentionForm {
   std::string_view name, title;
-  std::vector<std::string_view> options;  // those that only some forms read
+  std::vector<std::string_view> options;  // the options that this form reads and some others do not
   void (*make)(WorkedExample&, const TopicOptions&);
 };
 

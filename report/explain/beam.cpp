@@ -100,7 +100,7 @@ Translator translator_of(WorkedExample& out, const TopicOptions& options) {
   return {run.tokenizers.source, run.tokenizers.target, run.tokenizers.symbols, std::move(run.model), run.matmul};
 }
 
-// Makes a tree of what a search considers.
+// Makes a tree of the candidates that a beam search considers.
 class SearchTree {
  public:
   SearchTree(const Tokenizer& tokenizer, std::int32_t end) : tokenizer_(tokenizer), end_(end) {}

@@ -23,7 +23,7 @@ std::int64_t query_weights(const Module& model, std::string_view packed) {
   fail("explain parameters: the model has no ", packed);
 }
 
-// Counts the modules whose names end in this way.
+// Counts the modules whose names end with `ending`.
 std::int64_t count_modules(const Module& model, std::string_view ending) {
   return std::ranges::count_if(model.named_modules(),
                                [&](const NamedModule& module) { return module.name.ends_with(ending); });
@@ -93,8 +93,8 @@ double milliseconds(const F& f) {
   return 1000 * (steady_seconds() - begin);
 }
 
-constexpr std::int64_t kShortest = 8;  // tokens before the first one that is timed
-constexpr std::int64_t kTimed = 5;     // calls, of which the median counts
+constexpr std::int64_t kShortest = 8;  // the smallest number of tokens before a timed token
+constexpr std::int64_t kTimed = 5;     // each time is the median of so many calls
 
 // The median time of kTimed calls, in ms.
 template <class F>

@@ -20,8 +20,8 @@ Variable drawn_steps() {
   return Variable::parameter(x);
 }
 
-// Returns the norm of ∂L/∂x at each distance from the last step, L the sum of the last state's squares, as a share of
-// that at distance 0.
+// Returns the norm of ∂L/∂x at each distance from the last step, divided by the norm at distance 0. L is the sum of the
+// last state's squares.
 std::vector<double> gradient_by_distance(CellKind cell, double forget_bias) {
   const RecurrentConfig config{.cell = cell,
                                .input_dim = kRecurrentWidth,

@@ -11,7 +11,8 @@
 
 namespace tapeformer::explain {
 
-// The options that were given, by name without dashes: {"x", "1 2 3"}.
+// The options that were given, by name without dashes: {"x", "1 2 3"}. Each accessor returns `otherwise`, the default,
+// for an option that was not given.
 class TopicOptions {
  public:
   TopicOptions() = default;
@@ -19,13 +20,13 @@ class TopicOptions {
 
   bool has(std::string_view name) const { return given_.contains(name); }
   std::string text(std::string_view name, std::string_view otherwise) const;
-  // A number, or a whole number of at least `least`. Both throw UsageError for another text.
+  // Return a number, or a whole number of at least `least`. Both throw UsageError for another text.
   double number(std::string_view name, double otherwise) const;
   std::int64_t integer(std::string_view name, std::int64_t otherwise, std::int64_t least) const;
-  // A matrix (rows, columns), f64, written as "1 2; 3 4": rows are apart by semicolons, numbers by spaces or commas.
-  // Throws UsageError for a text that is no matrix.
+  // Returns a matrix (rows, columns), f64, written as "1 2; 3 4": rows are apart by semicolons, numbers by spaces or
+  // commas. Throws UsageError for a text that is no matrix.
   Tensor matrix(std::string_view name, std::string_view otherwise) const;
-  // One row of numbers, (n).
+  // Returns one row of numbers, (n).
   Tensor vector(std::string_view name, std::string_view otherwise) const;
 
   const std::map<std::string, std::string, std::less<>>& given() const { return given_; }

@@ -27,7 +27,7 @@ class TapeDiary : public OpObserver {
 
   std::vector<std::string> names;
   std::vector<Tensor> values, gradients;  // by the index of the op on the tape
-  std::vector<std::int64_t> order;        // of the ops in backward
+  std::vector<std::int64_t> order;        // the indices of the ops in the order in which backward visits them
 };
 
 }  // namespace
@@ -38,7 +38,8 @@ WorkedExample explain_schedule(const TopicOptions& options) {
   const std::int64_t last = 5 * warmup;
   out.formula("lr = d^−0.5 · min(step^−0.5, step · warmup^−1.5), d = " + format_count(dim) +
               ", warmup = " + format_count(warmup));
-  // Both halves are the same formula: without warm-up it only falls, and with a warm-up that never ends it only grows.
+  // The two parts of the minimum come from the same schedule: without warm-up it only falls, and with a warm-up that
+  // never ends it only grows.
   const ScheduleSpec both{.kind = ScheduleKind::inverse_sqrt, .factor = 1, .dim = dim, .warmup = warmup};
   ScheduleSpec falls = both, grows = both;
   falls.warmup = 1;

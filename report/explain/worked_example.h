@@ -92,7 +92,7 @@ std::string cell_text(const Cell& cell);
 // "columns", "rows"}, {"kind": "curves", "name", "x_name", "x", "curves": {NAME: [y]}}, {"kind": "tree", "name",
 // "nodes": [{"parent", "text", "numbers": {NAME: number}, "note"}]}]}.
 nlohmann::ordered_json example_json(const WorkedExample& example);
-// The same as a self-contained HTML page.
+// Returns the example as a self-contained HTML page.
 std::string example_page(const WorkedExample& example);
 
 }  // namespace tapeformer::explain
