@@ -17,8 +17,8 @@ struct LineTranslation {
 };
 
 // Translates lines of text. Each byte that is not valid UTF-8 is read as U+FFFD. The translation of a line does not
-// depend on the other lines. The index of TranslateOptions::grammar is that of the line. Throws Error with the line's
-// number (the first is first_number) if the source tokenizer cannot encode the line.
+// depend on the other lines. TranslateOptions::grammar is called with the index of the line. Throws Error with the
+// line's number (the first is first_number) if the source tokenizer cannot encode the line.
 std::vector<LineTranslation> translate_lines(const EncoderDecoder& model, const Tokenizer& source,
                                              const Tokenizer& target, const PairSymbols& symbols,
                                              std::span<const std::string_view> lines, const TranslateOptions& options,

@@ -33,7 +33,7 @@ struct AttentionText {
 
 // Adds the logit lens of a model with this tokenizer.
 void add_lens(AttentionText& text, const LogitLens& lens, const Tokenizer& tokenizer);
-// Adds those heads of the study that are in the map's stack.
+// Adds the heads of the study that are in the map's stack.
 void add_heads(AttentionText& text, const HeadStudy& study);
 
 // [{"name", "queries": [tokens], "keys": [tokens], "layers": [{"heads": [{"weights": [[a row for each query]],

@@ -1,5 +1,6 @@
 // A study: the same model trained in several variants, from several seeds, to see whether a claim about them is true.
-// It is described by a TOML file; configs/studies/ has those of the program, and docs/studies.md explains the keys.
+// It is described by a TOML file; configs/studies/ has the studies that come with the program, and docs/studies.md
+// explains the keys.
 #pragma once
 
 #include <cstdint>

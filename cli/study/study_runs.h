@@ -25,9 +25,10 @@ struct StudyRun {
 };
 
 // Trains every variant from every seed below `folder`, one after the other, and measures each. A run that is finished
-// is not trained again, and one that was cut off goes on, if the study is the same: else throws Error. `extra` are
-// options of `train` for all runs, and come after the study's and the variant's. Shows progress. Returns nullopt if a
-// signal asked to stop. Throws UsageError, before anything is trained, if a measure needs an option that is not given.
+// is not trained again, and one that was cut off goes on. Throws Error if `folder` has runs of another study, or of
+// this study before it was changed. `extra` are options of `train` for all runs, and come after the study's and the
+// variant's. Shows progress. Returns nullopt if a signal asked to stop. Throws UsageError, before anything is trained,
+// if a measure needs an option that is not given.
 std::optional<std::vector<StudyRun>> run_study(const Study& study, const std::filesystem::path& folder,
                                                const TrainOptions& extra);
 

@@ -48,7 +48,7 @@ extern "C" void on_signal(int signal) {
   if (received == 0 && signal == SIGINT && may_cool_down && cool_down_at == 0) {
     cool_down_at = nanoseconds();
   } else if (received == 0 && signal == SIGINT && cool_down_at != 0 && nanoseconds() - cool_down_at <= kSamePress) {
-    // the same press again
+    // a repeated signal of the same key press: ignored
   } else if (received == 0 || (received == SIGPIPE && is_request)) {
     received_at = nanoseconds();
     received = signal;

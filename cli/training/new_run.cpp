@@ -51,8 +51,9 @@ NewTraining read_configuration(const TrainArguments& arguments, const Communicat
   return {resolve_for_training(std::move(given)), initial_tokenizers};
 }
 
-// The tokenizers that the run keeps. A causal model that begins with random values reads texts without what a published
-// tokenizer puts around them, so its own tokenizer says nothing of that, to this program or to others.
+// The tokenizers that the run keeps. A causal model that begins with random values reads texts without the tokens that
+// a published tokenizer puts around them (its frame), so the run keeps the tokenizer without its frame: then neither
+// this program nor another adds them.
 RunTokenizers tokenizers_of(const ResolvedConfig& config, const Objective& objective) {
   RunTokenizers tokenizers = objective.facts().tokenizers;
   if (!config.family().is_causal() || !config.train.init_from.empty()) return tokenizers;

@@ -158,7 +158,7 @@ double time_sample(const ResolvedConfig& config, Objective& objective, double tr
   const double begin = steady_seconds();
   new_samples(config, objective, training_seconds);
   return steady_seconds() - begin;
-} catch (const Error&) {  // the summary says so
+} catch (const Error&) {  // print_summary() meets the error again, and warns
   return 0;
 }
 

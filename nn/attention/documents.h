@@ -15,7 +15,7 @@ struct Documents {
 Tensor first_keys_of_window(std::int64_t batch, std::int64_t length, std::int64_t first, std::int64_t window,
                             const Tensor& key_begin);
 
-// Returns the documents that begin where first_tokens i32 (B, T) says.
+// Returns the documents with these first_tokens i32 (B, T), and the positions that follow from them.
 Documents documents_from(const Tensor& first_tokens);
 
 // Finds the documents in ids i32 (B, T). A document begins at every `token` and at the beginning of each row.

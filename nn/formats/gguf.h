@@ -22,7 +22,7 @@ using GgufValue = std::variant<std::uint32_t, std::int32_t, std::uint64_t, std::
                                std::string, std::vector<std::string>, std::vector<std::int64_t>, std::vector<float>>;
 
 // A file whose header has been read and checked: every count, length, type and offset lies within the file, and the
-// tensors fill it, one behind the other. The values stay in the file.
+// tensors follow each other without gaps up to the file's end. The values stay in the file.
 class GgufFile : public TensorSource {
  public:
   // Versions 2 and 3. Throws Error that names the file, and what is wrong with it.

@@ -31,7 +31,8 @@ struct EncoderOutput {
 EncoderOutput select_rows(const EncoderOutput& encoded, std::span<const std::int64_t> rows);
 
 // Returns the sources to which the target rows `rows` belong, in order, if rows i·n … (i + 1)·n − 1 belong to source i,
-// where n = rows_per_source. Throws Error unless the rows of a source are side by side, as many for each source.
+// where n = rows_per_source. Throws Error unless the rows of a source are side by side, and every source has equally
+// many rows.
 std::vector<std::int64_t> selected_sources(std::span<const std::int64_t> rows, std::int64_t rows_per_source);
 
 // The name under which a decoder passes its cross-attention weights to its tape's observer (TapeOptions): (R, heads, T,

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kInitStd = 0.02;  // Devlin et al. 2019
 
-// Collects those of the given parameters that the ops of a tape read.
+// Finds out which of the given parameters the ops of a tape read.
 class ParametersRead : public OpObserver {
  public:
   explicit ParametersRead(std::vector<NamedParameter> parameters) : unread_(std::move(parameters)) {}

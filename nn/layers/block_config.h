@@ -19,7 +19,7 @@ enum class FeedForwardKind { mlp, none };      // none: a block has attention on
 enum class AttentionKind { softmax, linear };  // Vaswani et al. 2017; Katharopoulos et al. 2020
 // The kinds of positions by their words in a configuration; PositionConfig says what each kind needs.
 enum class PositionKind { learned, sinusoidal, rotary, none };
-// How rotary positions are stretched for texts longer than those of the first training (RotaryScaling).
+// How rotary positions are stretched for texts longer than those of pre-training (RotaryScaling).
 enum class PositionScaling { none, linear, llama3 };
 
 template <>

@@ -13,8 +13,8 @@ namespace tapeformer {
 class Norm : public Module {
  public:
   virtual Variable forward(const Variable& x) const = 0;
-  // Does the same for x (B, T, dim) whose row b has lengths[b] tokens (i32 (B); undefined: T) and padding behind them,
-  // which has no part in what a norm computes over all tokens.
+  // Does the same for x (B, T, dim) whose row b has lengths[b] tokens (i32 (B); undefined: T) and then padding. A norm
+  // that computes statistics over tokens leaves padding out.
   virtual Variable forward_rows(const Variable& x, const Tensor& lengths) const;
 };
 

@@ -13,8 +13,8 @@ namespace tapeformer {
 class ScalarMix : public Module {
  public:
   ScalarMix(std::int64_t layers, DType dtype);
-  // Returns the mixture of the layers. Their number must be that of the constructor, and all must have the same sizes
-  // (Error otherwise).
+  // Returns the mixture of the layers. There must be as many as the constructor was told, all of the same sizes (Error
+  // otherwise).
   Variable forward(std::span<const Variable> layers) const;
   // Returns s, the normalised weight of each layer.
   std::vector<double> shares() const;

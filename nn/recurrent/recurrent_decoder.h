@@ -26,8 +26,8 @@ struct RecurrentDecoderConfig {
   AttentionOrder order = AttentionOrder::previous;
 };
 
-// With y_t the embedding of target token t, s_t the state of the last layer and h_i what the encoder has read, of the
-// same width,
+// y_t is the embedding of target token t, s_t the state of the last layer, h_i the encoder's states, which are as wide,
+// f the recurrent layers, and attention(s) = Σ_i α_i h_i (RecurrentAttention):
 //
 //   previous   c_t = attention(s_{t−1}),  s_t = f(s_{t−1}, [y_{t−1}; c_t]),  r_t = tanh(W [s_t; y_{t−1}; c_t] + b)
 //   current    s_t = f(s_{t−1}, [y_{t−1}; r_{t−1}]),  c_t = attention(s_t),  r_t = tanh(W [s_t; c_t] + b),  r_0 = 0
@@ -41,9 +41,9 @@ class RecurrentDecoder : public Module {
   // Returns a cache for forward() that has read nothing yet.
   static std::unique_ptr<Cache> make_cache();
   // Embeddings y (T, R, E) of target tokens → r_t (T, R, E). R is the B of `source` or a multiple of it, as in
-  // EncoderDecoder::decode(); source.initial has the initial states of the layers: h, and for an LSTM c behind each. A
-  // cache is continued; it needs a tape that does not record. `weights` receives the attention weights (B, R/B, S) of
-  // each step; gradients flow through them with the score additive only.
+  // EncoderDecoder::decode(); source.initial has the initial states of the layers: h of each layer, or for an LSTM h
+  // and then c of each. A cache is continued; it needs a tape that does not record. `weights` receives the attention
+  // weights (B, R/B, S) of each step; gradients flow through them with the score additive only.
   Variable forward(const Variable& embeddings, const EncoderOutput& source, Cache* cache = nullptr,
                    std::vector<Variable>* weights = nullptr) const;
 

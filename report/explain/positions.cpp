@@ -68,8 +68,8 @@ EmbeddedText embed_text(Tape& tape, const TrainedEmbedder& run, std::string_view
   const Variable input = Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(ids), {1, length}));
   const Variable positions = model.position_embedding()->forward(tape, {}, length);
   const Dims matrix{length, positions.size(1)};
-  // An encoder-decoder scales its embeddings by √dim, and its first vectors are the plain sum. Those of other models
-  // may have gone through a norm, but their embeddings have no factor.
+  // An encoder-decoder scales its embeddings by √dim, and its first vectors are the plain sum. The first vectors of
+  // other models may have gone through a norm, but by default their embeddings have no factor.
   const Variable tokens = run.config.family().is_encoder_decoder()
                               ? sub(reshape(model.hidden_states({.input_ids = input}).front(), matrix), positions)
                               : reshape(model.token_embedding()->forward(input), matrix);

@@ -110,8 +110,9 @@ class TokenWriter {
   std::int64_t scored_ = 0;
 };
 
-// Puts the token before a text's first one into the ids, if it is not there, so that the first one is scored too. A
-// line end with which the text itself begins is one of its tokens, and not the start.
+// Inserts `start`, which precedes a text's first token, at the beginning of the ids unless it is there already, so that
+// the first token is scored too. If `start` is a line end, an equal token at the beginning is the text's own, and
+// `start` is inserted before it.
 void put_start(std::vector<std::int32_t>& ids, std::int32_t start, const Tokenizer& tokenizer) {
   const bool is_there = !ids.empty() && ids.front() == start && !tokenizer.is_ordinary(start);
   if (!is_there) ids.insert(ids.begin(), start);

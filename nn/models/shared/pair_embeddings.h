@@ -1,4 +1,4 @@
-// The token embeddings of an encoder-decoder, and what the encoder-decoders of the library share beside them.
+// The base class of encoder-decoders that translate text: the token embeddings of both sides, and the head.
 #pragma once
 
 #include "nn/interfaces/encoder_decoder.h"

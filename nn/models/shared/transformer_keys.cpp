@@ -40,8 +40,8 @@ void resolve_auto(KeyValues& options, std::string_view name, bool value) {
   if (options.text(name) == "auto") options.set(name, std::string(value ? "true" : "false"));
 }
 
-// Returns 4·dim. A gated activation needs a third matrix, so for it this is the smallest multiple of 32 that gives at
-// least as many parameters.
+// Returns 4·dim. A gated activation needs a third matrix; for it, returns the smallest multiple of 32 with which the
+// layer has at least as many parameters as it would have without a gate.
 std::int64_t default_ff_dim(std::int64_t dim, ActivationKind activation) {
   constexpr std::int64_t kMultiple = 32;
   return is_gated(activation) ? (8 * dim + 3 * kMultiple - 1) / (3 * kMultiple) * kMultiple : 4 * dim;
