@@ -141,16 +141,18 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   // A rename would replace a device, such as /dev/null, by a file, if the user has the right to do so.
   struct stat there {};
   if (::stat(path_.c_str(), &there) == 0) check_is_file(there, path_);
-  // Two writers of the same path, in one process or in two, need two temporary files.
   static std::atomic<int> counter = 0;
-  temporary_path_ = path_;
-  temporary_path_ += str_cat(kTemporary, ::getpid(), "-", counter++);
   // The lock tells remove_abandoned() that the file is being written. If that function has removed the file before it
   // was locked, the file has no name (no link) any more, and another one is made.
   struct stat status {};
   while (status.st_nlink == 0) {
     if (fd_ >= 0) ::close(fd_);
-    fd_ = ::open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    // Two writers of the same path need two temporary files. In two containers they may have the same process id.
+    do {
+      temporary_path_ = path_;
+      temporary_path_ += str_cat(kTemporary, ::getpid(), "-", counter++);
+      fd_ = ::open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (fd_ < 0 && errno == EEXIST);
     require(fd_ >= 0, "write", path_);
     ::flock(fd_, LOCK_EX);
     require(::fstat(fd_, &status) == 0, "write", path_);

@@ -42,7 +42,9 @@ class Tokenizer::Parts {
     std::vector<WantedToken> first, second;
     const auto want = [&](std::int32_t id, const std::string& content, bool is_normalized, bool lstrip, bool rstrip) {
       if (!is_normalized) return first.push_back({content, id, lstrip, rstrip});
-      second.push_back({tokenizer.normalized(content, false).value_or(content), id, lstrip, rstrip});
+      std::string normal = tokenizer.normalized(content, false).value_or(content);
+      if (normal.empty()) return;  // a normalized text cannot have it
+      second.push_back({std::move(normal), id, lstrip, rstrip});
     };
     for (const std::int32_t id : tokenizer.special_ids()) {
       const SpecialTokenFlags flags = tokenizer.special_flags(id);

@@ -14,6 +14,7 @@
 #include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text/joined.h"
 #include "data/text/byte_reader.h"
 #include "data/text/encode_text.h"
@@ -75,7 +76,15 @@ void save(const Tokenizer& tokenizer, const std::string& path) {
   for (const std::string& line : tokenizer.save(path)) log_warning("{}", line);
 }
 
+// Throws Error if a file could not be written there, before work is done for it.
+void require_folder_of(const std::string& out) {
+  const std::filesystem::path folder = std::filesystem::path(out).parent_path();
+  check(out.ends_with('/') || folder.empty() || is_folder(folder), "cannot write ", out, ": there is no folder ",
+        folder.string());
+}
+
 void train_tokenizer(const TokenizerArguments& arguments) {
+  require_folder_of(arguments.out);
   const FileText text = open_text(arguments);
   TokenizerOptions options{.kind = arguments.kind,
                            .vocab = arguments.vocab,
@@ -105,7 +114,10 @@ void print_ids(std::span<const std::int32_t> ids, std::string_view separator) {
 void encode_input(TokenizerArguments& arguments) {
   const auto tokenizer = load(arguments);
   if (arguments.lines) {
-    for (std::string line; std::getline(std::cin, line);) print_ids(tokenizer->encode(line), " ");
+    for (std::string line; std::getline(std::cin, line);) {
+      if (line.ends_with('\r')) line.pop_back();
+      print_ids(tokenizer->encode(line), " ");
+    }
     return;
   }
   if (arguments.texts.empty()) arguments.texts = {kStandardInput};

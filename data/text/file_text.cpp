@@ -24,7 +24,7 @@ constexpr std::size_t kReadBytes = 1 << 20;
 constexpr std::int64_t kSettleSeconds = 3;
 
 // A part of every stamp: increase it when the way of reading files changes, to make stored summaries of texts invalid.
-constexpr std::uint64_t kReadingVersion = 2;
+constexpr std::uint64_t kReadingVersion = 3;
 
 bool is_json_lines(const fs::path& path) { return uncompressed_name(path).extension() == ".jsonl"; }
 
@@ -54,7 +54,7 @@ bool replace_lone_surrogates(std::string& json) {
   return found;
 }
 
-// Cuts the bytes of a file at a delimiter; an empty delimiter cuts nowhere.
+// Cuts the bytes of a file at a delimiter; an empty delimiter cuts nowhere. Lines end with \n or \r\n.
 class Splitter {
  public:
   Splitter(const fs::path& path, std::string_view delimiter, TextNotes& notes)
@@ -71,10 +71,11 @@ class Splitter {
       if (complete) {
         text = held.substr(0, found);
         begin_ += text.size() + delimiter_.size();
+        if (cuts_lines() && text.ends_with('\r')) text.remove_suffix(1);
         return true;
       }
       // The last bytes may be the beginning of a delimiter.
-      const std::size_t unsure = delimiter_.empty() ? 0 : delimiter_.size() - 1;
+      const std::size_t unsure = cuts_lines() ? 1 : delimiter_.empty() ? 0 : delimiter_.size() - 1;
       if (held.size() > unsure) {
         text = held.substr(0, held.size() - unsure);
         begin_ += text.size();
@@ -87,6 +88,7 @@ class Splitter {
   std::int64_t consumed() const { return bytes_.consumed(); }
 
  private:
+  bool cuts_lines() const { return delimiter_ == "\n"; }
   void refill() {
     buffer_.erase(0, begin_);
     begin_ = 0;

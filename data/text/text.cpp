@@ -3,6 +3,7 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "core/error.h"
@@ -16,12 +17,17 @@ namespace {
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
-void add_folder(const fs::path& folder, std::vector<fs::path>& found) {
+// Adds the files in a folder at any depth, also through links. `seen` has the folders that were read: a link may lead
+// to one of them.
+void add_folder(const fs::path& folder, std::set<fs::path>& seen, std::vector<fs::path>& found) {
   std::error_code error, unreachable;  // a broken link is no error here, but it is not a regular file
-  fs::recursive_directory_iterator entry(folder, error);
-  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    if (is_hidden(entry->path())) {
-      entry.disable_recursion_pending();
+  const fs::path real = fs::canonical(folder, error);
+  if (!error && !seen.insert(real).second) return;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (is_hidden(entry->path())) continue;
+    if (entry->is_directory(unreachable)) {
+      add_folder(entry->path(), seen, found);
     } else if (entry->is_regular_file(unreachable)) {
       found.push_back(entry->path());
     }
@@ -32,7 +38,8 @@ void add_folder(const fs::path& folder, std::vector<fs::path>& found) {
 void add_path(const fs::path& path, std::vector<fs::path>& found) {
   std::error_code unreachable;
   if (fs::is_directory(path, unreachable)) {
-    add_folder(path, found);
+    std::set<fs::path> seen;
+    add_folder(path, seen, found);
   } else {
     found.push_back(path);
   }

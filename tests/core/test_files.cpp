@@ -151,6 +151,24 @@ TEST_CASE("atomic file: appears whole on commit, and leaves nothing behind witho
   CHECK(folder.entries() == 1);
 }
 
+TEST_CASE("atomic file: a temporary file of another process with the same number is left alone") {
+  const TempFolder folder;
+  std::filesystem::path next;
+  {
+    const AtomicFile file(folder.path / "out");
+    const std::string name = file.temporary_path().string();
+    const std::size_t dash = name.rfind('-') + 1;
+    next = name.substr(0, dash) + std::to_string(std::stoi(name.substr(dash)) + 1);
+  }
+  folder.write(next.filename().string(), "of another");
+  AtomicFile file(folder.path / "out");
+  CHECK(file.temporary_path() != next);
+  file.append("mine");
+  file.commit();
+  CHECK(read_all(next) == "of another");
+  CHECK(read_all(folder.path / "out") == "mine");
+}
+
 TEST_CASE("atomic file: errors for a missing folder, a full disk, and what is no file in its place") {
   const TempFolder folder;
   const std::string lost = (folder.path / "none" / "out").string();

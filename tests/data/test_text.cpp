@@ -56,6 +56,11 @@ TEST_CASE("expand inputs: files, folders and globs, sorted within an input, each
   CHECK(expand({odd.string()}) == Paths{odd});
   CHECK(expand({"-", odd.string(), "-"}) == Paths{"-", odd});
   CHECK(expand({b.string(), root + "/?.txt", root + "/./b.txt"}) == Paths{b, upper, a});
+  // Links to folders are followed, and each folder is read once.
+  const TempFolder links;
+  fs::create_directory_symlink(folder.path / "sub", links.path / "linked");
+  fs::create_directory_symlink(links.path, links.path / "loop");
+  CHECK(expand({links.path.string()}) == Paths{links.path / "linked/c.txt", links.path / "linked/deep/d.md"});
 }
 
 TEST_CASE("expand inputs: errors for what names no file") {

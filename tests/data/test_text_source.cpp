@@ -56,7 +56,16 @@ TEST_CASE("text source: marks and lines are found across the bounds of what is r
     CHECK((read({marked}, DocumentEnd::mark) == first + "#" + second + "#"));
     const fs::path lines = folder.write("lines.txt", first + "\n" + second);
     CHECK((read({lines}, DocumentEnd::line) == first + "#" + second + "#"));
+    folder.write("lines.txt", first + "\r\n" + second);
+    CHECK((read({lines}, DocumentEnd::line) == first + "#" + second + "#"));
   }
+}
+
+TEST_CASE("text source: lines that end with a carriage return do not have it, and empty ones are no documents") {
+  const TempFolder folder;
+  const fs::path path = folder.write("a.txt", "one\r\n\r\ntwo\r\n");
+  CHECK(read({path}, DocumentEnd::line) == "one#two#");
+  CHECK(read({path}) == "one\r\n\r\ntwo\r\n|");
 }
 
 TEST_CASE("text source: compressed files give the text that was compressed, and the same summary") {

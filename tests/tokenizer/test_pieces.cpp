@@ -231,6 +231,14 @@ TEST_CASE("pieces: what is not supported is refused by name") {
       error_of(file).starts_with("t: post_processor: TemplateProcessing: the id 100000 is outside the vocabulary of "));
 }
 
+TEST_CASE("pieces: an added token whose normal form is empty is found nowhere") {
+  json file = named("bert");
+  const auto bert = read(file);
+  file["added_tokens"].push_back(
+      {{"id", bert->vocab_size()}, {"content", "\u200d"}, {"special", false}, {"normalized", true}});
+  CHECK(read(file)->encode("hello there") == bert->encode("hello there"));
+}
+
 TEST_CASE("pieces: normal forms of Unicode") {
   CHECK(nfc("e\u0301\u0327") == "\u0229\u0301");
   CHECK(nfc("\u1112\u1161\u11AB\u212B\u0344") == "\uD55C\u00C5\u0308\u0301");

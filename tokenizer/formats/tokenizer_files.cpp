@@ -76,6 +76,8 @@ std::vector<std::string> Tokenizer::save(const fs::path& path) const {
     return {str_cat("tiktoken's files do not hold the split pattern, ", name_of(*split_pattern()),
                     special_ids().empty() ? "" : ", and the special tokens", ": name what is missing on reading")};
   }
+  check(!path.string().ends_with(kWordsName), path.string(), ": the format of BERT's ", kWordsName,
+        " can only be read: expected another name");
   std::optional<Gpt2Files> names = gpt2_names(path.string());
   if (!names && (path.extension() == ".json" || (path.has_filename() && !is_folder(path)))) {
     write_file_atomically(path, to_json());

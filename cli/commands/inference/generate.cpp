@@ -62,7 +62,10 @@ class TypedLines {
   // Reads the next line. Returns false at the end of the input.
   bool next(std::string& line) {
     if (typed_) print_text("> "), flush_results();
-    if (std::getline(std::cin, line)) return true;
+    if (std::getline(std::cin, line)) {
+      if (line.ends_with('\r')) line.pop_back();
+      return true;
+    }
     if (typed_) print_line("");
     return false;
   }

@@ -266,6 +266,12 @@ TEST_CASE("errors: tokenizers") {
   check_error(box, kFailure, "t.tiktoken: byte 0 has no token", "tokenizer info t.tiktoken --pattern gpt2");
   check_error(box, kFailure, "a char tokenizer cannot be written as a file of ranks, only bpe",
               "tokenizer convert char.json --out x.tiktoken");
+  check_error(box, kFailure, "vocab.txt: the format of BERT's vocab.txt can only be read: expected another name",
+              "tokenizer convert char.json --out vocab.txt");
+  CHECK_FALSE(box.has("vocab.txt"));
+  // Before the text is read: there is none.
+  check_error(box, kFailure, "cannot write missing/t.json: there is no folder missing",
+              "tokenizer train none.txt --out missing/t.json");
   check_error(box, kFailure, "char tokenizer: invalid UTF-8 at byte 0; a bpe tokenizer takes any bytes",
               "tokenizer encode char.json", {}, "\xE9");
   check_error(box, kFailure, "tokenizer decode: expected token ids separated by white space, got \"1.5\"",
