@@ -84,7 +84,7 @@ TrainingState load_state(const RunFolder& run, std::int64_t step, Objective& obj
   if (state.run_files.empty()) state.run_files = hash_run_files(run);  // an older version saved it
   // train() does this too; here a state that does not fit is refused before the run is changed.
   objective.load_recurrent_state(state.recurrent_state);
-  if (state.data_hash != objective.facts().data_hash) {
+  if (state.data_hash != 0 && state.data_hash != objective.facts().data_hash) {
     log_warning("the training text is another than the run began with: what follows is not what it would have been");
   }
   if (const auto warning = take_terms(state, objective, config)) log_warning("{}", *warning);
@@ -150,6 +150,9 @@ ContinuedRun prepare(const RunReference& reference, std::optional<std::int64_t> 
   if (step) {
     training.state = load_state(run, *step, objective, *training.optimizer, config);
   } else {
+    check(config.train.init_from.empty(), run.root.string(),
+          ": no checkpoint is left, and the run began with the weights of ", config.train.init_from,
+          ": begin a new run");
     objective.model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
     training.state.run_files = hash_run_files(run);
   }
@@ -174,11 +177,11 @@ void resume(const TrainArguments& arguments, const RunReference& reference, Comm
   ranks.barrier();
   std::optional<std::int64_t> step;  // nullopt for a run that ended before its first checkpoint
   if (reference.step || !list_checkpoints(run).empty()) step = find_step(reference, ranks);
+  ContinuedRun continued = prepare(reference, step, arguments, ranks);
   if (!step && is_there(run.metrics()) && !read_file(run.metrics()).empty()) {
     log_warning("{} has no checkpoint, though metrics.jsonl has lines: the training begins anew, and removes them",
                 run.root.string());
   }
-  ContinuedRun continued = prepare(reference, step, arguments, ranks);
   const ResolvedConfig& config = continued.continuation.config;
   if (ranks.is_root()) reset_run(run, config, continued.training.state, reference.step.has_value());
   log_resumed(continued);

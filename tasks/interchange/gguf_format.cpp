@@ -290,7 +290,9 @@ std::vector<std::string> write_gguf_model(const TrainedTextModel& run, const fs:
   const FileType& type = *std::ranges::find(kFileTypes, word, &FileType::word);
   Metadata metadata = metadata_of(config, architecture, type);
   try {
-    add_vocabulary(gguf_vocabulary(*run.tokenizer, warnings), metadata);
+    GgufVocabulary vocabulary = gguf_vocabulary(*run.tokenizer, warnings);
+    if (const auto end = answer_end_token(run)) vocabulary.eos = *end;
+    add_vocabulary(vocabulary, metadata);
   } catch (const Error& error) {
     fail("export: ", error.what());
   }

@@ -153,6 +153,7 @@ std::vector<std::string> write_huggingface(const TrainedTextModel& run, const fs
   const KeyValues& options = run.config.model.options;
   Json config = config_json(layout, run.config, tokenizer.vocab_size());
   Json ends = text_ends(tokenizer, bert);
+  if (const auto end = answer_end_token(run)) ends["eos_token_id"] = *end;
   config.update(ends);
   if (bert) {
     config["pad_token_id"] = masked_symbols(tokenizer).padding;

@@ -6,8 +6,10 @@
 
 #include "core/json.h"
 #include "nn/layers/layers.h"
+#include "nn/optim/parameter_slab.h"
 #include "tasks/common/models.h"
 #include "tasks/interchange/huggingface_layout.h"
+#include "train/distributed/optim_config.h"
 #include "train/run/checkpoint.h"
 #include "train/run/disk.h"
 
@@ -296,9 +298,13 @@ RunFolder import_adapters(const fs::path& folder, const ModelSource& base, const
   const fs::path chat = run.run.tokenizer_config();
   const RunTokenizers tokenizers{
       .source = run.tokenizer->to_json(), .target = "", .chat = is_there(chat) ? read_file(chat) : ""};
+  const ParameterSlab slab(*model);
+  const auto optimizer = make_optimizer(resolved, slab, Communicator::alone());
   return create_run(out, toml, tokenizers, [&](const RunFolder& made) {
     save_base(made, *model);
-    publish_weights(made, *model, toml);
+    const TrainingState state{.run_files = hash_run_files(made)};
+    // With the optimizer's first state, so that the run can be resumed: train.init_from takes no run with adapters.
+    stage_checkpoint(made, *model, *optimizer, state, {.config_toml = toml, .regular = false})->publish();
   });
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/files.h"
 #include "core/json.h"
+#include "data/chat/chat_format.h"
 #include "nn/attention/attention.h"
 #include "nn/models/shared/tied_embeddings.h"
 #include "nn/models/shared/transformer_keys.h"
@@ -62,6 +64,11 @@ TransformerShape shape_of(const KeyValues& options, std::int64_t vocab) {
           .qk_norm = block.qk_norm,
           .next_sentence = options.has("next_sentence") && options.boolean("next_sentence"),
           .tied = ties_embeddings(options)};
+}
+
+std::optional<std::int32_t> answer_end_token(const TrainedTextModel& run) {
+  if (!is_there(run.run.tokenizer_config())) return std::nullopt;
+  return run.tokenizer->special(ChatSettings::beside(run.run.tokenizer()).eos_token);
 }
 
 std::unique_ptr<Tokenizer> with_vocab(std::unique_ptr<Tokenizer> tokenizer, std::int64_t vocab,

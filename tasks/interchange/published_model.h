@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,10 @@ PublishedModel read_published(const std::filesystem::path& path);
 
 // Returns the shape of the model that resolved options of [model] describe.
 TransformerShape shape_of(const KeyValues& options, std::int64_t vocab);
+
+// Returns the token that ends an answer of a run with a chat template: eos_token of its tokenizer_config.json. Other
+// programs end a text at it. nullopt for a run without a template, or if the tokenizer has no such special token.
+std::optional<std::int32_t> answer_end_token(const TrainedTextModel& run);
 
 // Returns the tokenizer with special tokens <|unused_ID|> behind its own, so that it has `vocab` tokens: models often
 // have more, to make their number a round one. Throws Error if it has more than `vocab`, naming `origin`.

@@ -41,6 +41,9 @@ TEST_CASE("interchange: an imported language model is read by every command, tra
   box.succeed("attention run --text abc --out page.html");
   CHECK(lines_in(result_of(box, "embed run --text abc")).size() == 1);
   box.succeed("heads run --text text.txt --json");
+  check_error(box, kUsage,
+              "eval: --by-frequency: expected a run that learned from a text, whose tokens are counted, got run",
+              "eval run --text text.txt --by-frequency");
   box.succeed("info run --json --seconds 0");
   box.succeed(
       "train --train.init_from run --data.text text.txt --train.steps 2 --model.context 16 --train.threads 1 "

@@ -34,6 +34,15 @@ TEST_CASE("damage: a run whose checkpoints are gone begins anew, and says so") {
   CHECK(outcome.tells("warning: run has no checkpoint, though metrics.jsonl has lines: the training begins anew"));
 }
 
+TEST_CASE("damage: a run that began with other weights does not begin anew without them") {
+  const Sandbox box("gpt");
+  box.train("base", "--train.steps 2");
+  box.train("run", "--train.steps 2 --train.init_from base");
+  std::filesystem::remove_all(box / "run/checkpoints");
+  check_error(box, kFailure, "run: no checkpoint is left, and the run began with the weights of …",
+              "train --resume run");
+}
+
 TEST_CASE("damage: a config.toml that was changed is refused, with every key, until the change is accepted") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 12");

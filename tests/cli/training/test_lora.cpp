@@ -90,6 +90,9 @@ TEST_CASE("lora: a classifier learns beside adapters, and what does not go toget
       box, kUsage,
       "train.lora.targets: expected train.lora.rank above 0 beside it, since these layers get adapters, got q v",
       "train tiny.toml --out new --train.init_from base --train.lora.targets q v");
+  check_error(box, kUsage,
+              "task.freeze: expected false beside train.lora.rank, whose adapters are part of the encoder, got true",
+              "train tiny.toml --out new --train.init_from base --train.lora.rank 2 --task.freeze true");
   const Outcome wrong =
       box.run("train tiny.toml --out new --train.init_from base --train.lora.rank 2 --train.lora.targets w");
   CHECK(wrong.exit_code == kUsage);
@@ -151,6 +154,8 @@ TEST_CASE("lora: adapters leave for PEFT and come back, alone or merged with the
     box.succeed("import adapters --base base --out back");
     CHECK(box.read("back/tokenizer_config.json") == chat);
     CHECK(loss("back") == doctest::Approx(expected).epsilon(1e-6));
+    CHECK_FALSE(box.succeed("train --resume back --train.steps 40").tells("training text is another"));
+    CHECK(loss("back") < expected);
     // Twice the scale is not the same model.
     std::string twice = box.read("adapters/adapter_config.json");
     const std::string alpha = "\"lora_alpha\": 16.0";
