@@ -1,5 +1,6 @@
 // Dependencies between keys: defaults that follow other keys, and rules across keys.
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "core/text/joined.h"
@@ -281,10 +282,21 @@ ResolvedConfig resolve(Config config) {
   return resolved;
 }
 
+namespace {
+
+// The highest rate of the schedule. With schedule.factor it is that of the last step of warm-up, F / √(dim · warmup).
+double peak_rate(const ResolvedConfig& config) {
+  if (config.schedule.factor == 0) return config.optimizer.lr;
+  const std::int64_t warmup = std::max<std::int64_t>(config.schedule.warmup, 1);
+  return config.schedule.factor / std::sqrt(static_cast<double>(config.model_dim().value_or(1) * warmup));
+}
+
+}  // namespace
+
 KeyValues optimizer_options(const ResolvedConfig& config) {
   const Config::Optimizer& optimizer = config.optimizer;
   OptimizerSettings given(optimizer.options.begin(), optimizer.options.end());
-  given["lr"] = optimizer.lr;
+  given["lr"] = peak_rate(config);
   given["clip"] = optimizer.clip;
   return optimizer_options(*find_optimizer_row(optimizer.name), given);
 }

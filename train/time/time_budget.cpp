@@ -59,7 +59,8 @@ TimeBudget::TimeBudget(const ResolvedConfig& config, TrainingState& state, std::
 // Makes the plan of a run that has none, and changes it if train.minutes has changed.
 void TimeBudget::take_changed_minutes() {
   const double minutes = config_.train.minutes;
-  if (!state_.clock) state_.clock = ClockPlan{.minutes = minutes};
+  // Steps that a run has done without a plan may have had any rates.
+  if (!state_.clock) state_.clock = ClockPlan{.minutes = minutes, .moved = state_.step > 0};
   ClockPlan& plan = *state_.clock;
   if (plan.minutes == minutes || state_.step >= last_step()) return;
   if (has_begun() && holds(plan, config_, state_)) {
@@ -150,9 +151,14 @@ bool TimeBudget::is_due(double now) {
 std::int64_t TimeBudget::choose_end() {
   if (!is_set()) return 0;
   note_pace();
-  if (!has_pace()) return 0;
-  const double now = elapsed_();
   double& deadline = state_.clock->deadline_s;
+  if (!has_pace()) {
+    // A cool-down that train.steps decides needs no pace. If the pace turns out to be too slow, its end is moved.
+    if (has_begun() || state_.step >= last_step() || !cools_down_after(schedule_spec(config_), state_.step)) return 0;
+    deadline = whole_s();
+    return config_.train.steps;
+  }
+  const double now = elapsed_();
   if (std::exchange(is_late_, false)) {
     deadline = end_from(now);
     state_.clock->minutes = config_.train.minutes;

@@ -92,7 +92,8 @@ class TimeBudget {
   void end_piece();
   void note_pace();
   bool has_pace() const;
-  double step_s() const { return recent_s_ / recent_steps_; }
+  // 0: not known yet.
+  double step_s() const { return recent_steps_ > 0 ? recent_s_ / recent_steps_ : 0; }
   bool is_due(double now);
   double end_from(double now) const;
   double pieces_in_steps(Work work, std::int64_t count) const;

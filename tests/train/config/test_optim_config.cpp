@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -53,6 +54,18 @@ TEST_CASE("optimizer: made from a configuration") {
   CHECK(options.number("weight_decay") == 0);
   CHECK(options.number("lr") == 3e-3);
   CHECK(options.number("clip") == 0.75);
+}
+
+TEST_CASE("optimizer: with schedule.factor, the rate that others are a part of is the peak of that schedule") {
+  Config config;
+  config.model.type = "transformer";
+  apply_override(config, "optimizer.name", "muon");
+  apply_override(config, "model.dim", "64");
+  apply_override(config, "schedule.factor", "2");
+  apply_override(config, "schedule.warmup", "100");
+  const ResolvedConfig resolved = resolve(config);
+  CHECK(optimizer_options(resolved).number("lr") == doctest::Approx(2 / std::sqrt(64.0 * 100)));
+  CHECK(optimizer_options(resolved).number("lr") == doctest::Approx(learning_rate(schedule_spec(resolved), 100)));
 }
 
 TEST_CASE("optimizer: a key of another one is refused by its name, and one that no optimizer has is unknown") {

@@ -46,6 +46,38 @@ TEST_CASE("time budget: killed in its cool-down, a run goes on to the same bytes
   CHECK(ends_in_time(slower));
 }
 
+TEST_CASE("time budget: killed shortly before a cool-down that train.steps decides, a run goes on to the same bytes") {
+  Config config = timed_config();
+  config.train.steps = 300;
+  config.checkpoint.every = 235;  // the rate falls from step 240 on
+  TimedRun straight(config), killed(config), resumed(config);
+  straight.go();
+  struct Kill {};
+  CHECK_THROWS_AS(killed.go({.progress =
+                                 [](const ProgressState& progress) {
+                                   if (progress.step == 238) throw Kill();
+                                 }}),
+                  Kill);
+  resumed.take(killed, 235);
+  resumed.go();
+  for (std::int64_t step = 236; step <= 300; ++step) CHECK(resumed.rates.at(step) == straight.rates.at(step));
+  CHECK(resumed.weights() == straight.weights());
+}
+
+TEST_CASE("time budget: no options repeat a run that had no clock at first") {
+  Config config = timed_config();
+  config.train.minutes = 0;
+  config.train.steps = 100;
+  TimedRun plain(config);
+  plain.go();
+  config = timed_config();
+  TimedRun timed(config);
+  timed.take(plain, 100);
+  timed.go();
+  CHECK(ends_in_time(timed));
+  CHECK(options_without_clock(resolve(config), timed.state).empty());
+}
+
 TEST_CASE("time budget: more minutes on resume bring the rate back to its peak, fewer let it fall at once") {
   TimedRun first;
   first.go({.stop_requested = [&] { return !first.notices.empty() && first.state.step > first.notices[0].step + 99; }});
