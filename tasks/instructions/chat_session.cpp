@@ -69,11 +69,13 @@ void ChatSession::make_prompt() {
 
 ChatAnswer ChatSession::ask(std::string_view question, const std::function<bool(std::string_view)>& on_text) {
   forgotten_ = read_again_ = 0;
+  const std::vector<ChatMessage> before = messages_;
   messages_.push_back({"user", std::string(question)});
   try {
     make_prompt();
   } catch (const Error&) {
-    messages_.pop_back();
+    messages_ = before;  // also those that were forgotten to make room
+    forgotten_ = 0;
     row_.clear();  // they may have the tokens of the question
     throw;
   }

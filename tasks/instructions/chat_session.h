@@ -30,8 +30,8 @@ class ChatSession {
               std::string_view system = {});
 
   // Answers a question. Calls on_text with each part of the answer as soon as it is known; the answer ends if that
-  // returns false. Throws Error, and forgets the question, if the context has no room for it or the template refuses
-  // it.
+  // returns false. Throws Error, and leaves the conversation as it was before, if the context has no room for the
+  // question or the template refuses it.
   ChatAnswer ask(std::string_view question, const std::function<bool(std::string_view)>& on_text);
 
   // Forgets the conversation, apart from the system message.

@@ -94,6 +94,19 @@ std::int64_t EncodedConversations::answer_bytes() const {
   return sum;
 }
 
+double EncodedConversations::unknown_share(const Tokenizer& tokenizer) const {
+  const std::optional<std::int32_t> unknown = tokenizer.unknown_id();
+  if (!unknown || list.empty()) return 0;
+  std::int64_t count = 0;
+  for (const ChatTokens& conversation : list) {
+    for (const TokenSpan& answer : conversation.answers) {
+      const auto begin = conversation.ids.begin() + answer.begin;
+      count += std::count(begin, begin + answer.size(), *unknown);
+    }
+  }
+  return static_cast<double>(count) / static_cast<double>(scored());
+}
+
 std::string EncodedConversations::note(const std::string& what, std::int64_t longest) const {
   if (without_answer + too_long == 0) return "";
   std::string reasons;
@@ -111,10 +124,13 @@ EncodedConversations encode_conversations(std::span<const Conversation> conversa
     const Conversation& conversation = conversations[i];
     try {
       ChatTokens tokens = format.encode(conversation.messages);
-      const bool fits = std::ssize(tokens.ids) <= longest;
-      encoded.without_answer += tokens.answers.empty();
-      encoded.too_long += !fits;
-      if (fits && !tokens.answers.empty()) encoded.list.push_back(std::move(tokens));
+      if (tokens.answers.empty()) {
+        ++encoded.without_answer;
+      } else if (std::ssize(tokens.ids) > longest) {
+        ++encoded.too_long;
+      } else {
+        encoded.list.push_back(std::move(tokens));
+      }
     } catch (const Error& error) {
       fail(origin, ':', conversation.line, ": ", error.what());
     }

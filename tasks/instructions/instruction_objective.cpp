@@ -58,7 +58,9 @@ Variable InstructionObjective::micro_loss(Tape& tape, std::int64_t step, std::in
 
 ValidationFacts InstructionObjective::validation() const {
   if (!valid_) return {.missing = "no validation conversations"};
-  return {.tokens = data_.valid.scored(), .bytes = data_.valid.answer_bytes()};
+  return {.tokens = data_.valid.scored(),
+          .bytes = data_.valid.answer_bytes(),
+          .unknown_share = data_.valid.unknown_share(*data_.tokenizer)};
 }
 
 Evaluation InstructionObjective::evaluate(const ProgressCallback& progress) {

@@ -112,7 +112,7 @@ EvalReport evaluate_instructions(const EvalRequest& request) {
   const std::int64_t right = right_answers(encoded.list, answers);
   const double accuracy = static_cast<double>(right) / static_cast<double>(answers.size());
 
-  const TextFacts facts{.bytes = encoded.answer_bytes()};
+  const TextFacts facts{.bytes = encoded.answer_bytes(), .unknown_share = encoded.unknown_share(*run.tokenizer)};
   nlohmann::ordered_json json = loss_json(result, facts);
   json.update({{"conversations", encoded.list.size()},
                {"skipped", encoded.too_long + encoded.without_answer},

@@ -59,6 +59,15 @@ TEST_CASE("instructions: a run on conversations is evaluated, talked with, resum
   CHECK(box.read("more/tokenizer_config.json") == box.read("run/tokenizer_config.json"));
   CHECK(json_of(box, "info more --seconds 0 --json")["type"] == "gpt");
   CHECK(json_of(box, "runs more --json")[0]["data"] == "chat.jsonl");
+  // Other programs end an answer at the mark of the template.
+  box.succeed("export run --format hf --out folder");
+  const auto written = [&](const std::string& file) { return Json::parse(box.read("folder/" + file)); };
+  const Json added = written("tokenizer.json")["added_tokens"];
+  const auto end = std::ranges::find(added, "<|im_end|>", [](const Json& token) { return token["content"]; });
+  REQUIRE(end != added.end());
+  CHECK(written("generation_config.json")["eos_token_id"] == (*end)["id"]);
+  CHECK(written("config.json")["eos_token_id"] == (*end)["id"]);
+  CHECK(written("tokenizer_config.json")["eos_token"] == "<|im_end|>");
   const Json info = json_of(box, "info any.toml --seconds 0 --json");
   CHECK(info["data"] == "read");
   CHECK(info["vocab_from"] == "learned from the data");
@@ -77,6 +86,14 @@ TEST_CASE("instructions: a base model answers by its own template, or by marks t
       "--train.steps 1 --out marks");
   CHECK(marks.tells("the tokenizer has no special tokens <|im_start|> and <|im_end|>: they are encoded as plain text"));
   CHECK(box.succeed("generate marks --chat --tokens 4", {}, "a\n").out.ends_with("\n"));
+
+  // Unknown words are easily predicted, so their loss says nothing about bytes.
+  box.succeed(
+      "train tiny.toml --tokenizer.kind word --tokenizer.vocab 60 --model.context 128 --train.steps 2 --out words");
+  box.write("unknown.jsonl", "{\"prompt\": \"qq\", \"completion\": \"xx yy zz\"}\n");
+  CHECK(json_of(box, "eval words --conversations unknown.jsonl --json")["unknown_share"] > 0.1);
+  CHECK(result_of(box, "eval words --conversations unknown.jsonl").find("bits per byte  withheld") !=
+        std::string::npos);
 
   box.write("base/tokenizer_config.json",
             R"({"chat_template": "{% for m in messages %}{{ m.content }}<|endoftext|>{% endfor %}"})");

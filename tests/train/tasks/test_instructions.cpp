@@ -169,7 +169,12 @@ TEST_CASE("instructions: a toy learns to answer, and a conversation goes on from
   CHECK_THROWS_AS(session.ask(std::string(80, 'a'), {}), Error);
   CHECK(answer_of(session, "d") == "dd");
   session.clear();
-  CHECK(answer_of(session, "d") == "dd");
+  CHECK(answer_of(session, "a") == "aa");
+  // A question that is too long leaves the conversation as it was.
+  CHECK_THROWS_AS(session.ask(std::string(80, 'a'), {}), Error);
+  CHECK(session.forgotten() == 0);
+  CHECK(answer_of(session, "c") == "cc");
+  CHECK(std::ranges::equal(session.row(), whole.ids));
 }
 
 TEST_CASE("instructions: what cannot be trained on is refused or left out") {
