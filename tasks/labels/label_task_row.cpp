@@ -24,6 +24,8 @@ void check_labels(const ResolvedConfig& config) {
           kinds.empty() ? "" : kinds[0]);
   require(config.eval.batches == 0, "eval.batches: expected 0 beside task.kind, whose measures are of all validation ",
           "data, got ", config.eval.batches);
+  require(!task.freeze || config.train.lora_rank == 0, "task.freeze: expected false beside train.lora.rank, whose ",
+          "adapters are part of the encoder, got true");
   require(!task.freeze || task.layer_decay == 1, "task.layer_decay: expected 1 beside task.freeze, since no layer ",
           "learns, got ", task.layer_decay);
   require(task.class_weights == ClassWeights::none || (config.train.label_smoothing == 0 && config.train.z_loss == 0),

@@ -69,6 +69,15 @@ void warn_of_labels(const std::string& file, std::span<const LabelledExample> ex
   }
 }
 
+// Throws Error if a tokenizer cannot be learned from a text of the examples.
+void require_utf8(const ResolvedConfig& config, std::span<const LabelledExample> examples, const std::string& file) {
+  if (config.tokenizer.kind == TokenizerKind::bpe) return;
+  for (const LabelledExample& example : examples) {
+    check(std::ranges::all_of(example.pieces, [](const auto& piece) { return find_invalid_utf8(piece) == piece.npos; }),
+          file, ":", example.line, ": the text is not valid UTF-8; a bpe tokenizer takes any bytes");
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> learn_tokenizer(const ResolvedConfig& config, std::span<const LabelledExample> examples,
@@ -77,11 +86,16 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const ResolvedConfig& config, std::sp
   for (const LabelledExample& example : examples) {
     std::string& text = texts.emplace_back();
     for (const std::string& piece : example.pieces) text += (text.empty() ? "" : " ") + piece;
-    check(config.tokenizer.kind == TokenizerKind::bpe || find_invalid_utf8(text) == text.npos, config.data.labels, ":",
-          example.line, ": the text is not valid UTF-8; a bpe tokenizer takes any bytes");
   }
   const std::vector<std::string_view> views(texts.begin(), texts.end());
   return train_tokenizer(tokenizer_options(config, false), views, start_progress(progress, "learning merges"));
+}
+
+std::vector<LabelledExample> examples_for_tokenizer(const ResolvedConfig& config, const LabelledData& data) {
+  std::vector<LabelledExample> examples = data.train;
+  if (config.tokenizer.kind == TokenizerKind::character)
+    examples.insert(examples.end(), data.valid.begin(), data.valid.end());
+  return examples;
 }
 
 std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, double fraction, std::uint64_t seed) {
@@ -129,9 +143,11 @@ KnownVocabulary vocabulary_of(const RunFolder* run) {
 LabelledData prepare_labelled_data(const ResolvedConfig& config, KnownVocabulary known, const ProgressMaker& progress) {
   const Config::Data& data = config.data;
   const LabelTask& task = find_label_task(config.task.kind);
+  const bool learns = !known.tokenizer && config.tokenizer.file.empty();
   LabelledData result;
   const auto read = [&](const std::string& file) {
     LabelledFile labelled = task.functions.read(file, data.labelled_format());
+    if (learns) require_utf8(config, labelled.examples, file);
     if (!labelled.header.empty()) result.warnings.push_back(header_note(file, labelled.header));
     return std::move(labelled.examples);
   };
@@ -156,8 +172,8 @@ LabelledData prepare_labelled_data(const ResolvedConfig& config, KnownVocabulary
   if (known.tokenizer) {
     result.tokenizer = std::move(known.tokenizer);
   } else {
-    result.tokenizer = config.tokenizer.file.empty() ? learn_tokenizer(config, result.train, progress)
-                                                     : Tokenizer::load(config.tokenizer.file);
+    result.tokenizer = learns ? learn_tokenizer(config, examples_for_tokenizer(config, result), progress)
+                              : Tokenizer::load(config.tokenizer.file);
   }
   return result;
 }

@@ -55,6 +55,9 @@ std::unique_ptr<EncoderForClassification> make_encoder_for_classification(const 
 // example of each label stays, so fewer than fraction·n may be removed. Both parts keep the order of the file.
 std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, double fraction, std::uint64_t seed);
 
+// Returns the examples that a tokenizer is learned from: those of training and, for one of characters, which refuses
+// others, those of validation too.
+std::vector<LabelledExample> examples_for_tokenizer(const ResolvedConfig& config, const LabelledData& data);
 // Learns a tokenizer from the examples, as the configuration says.
 std::unique_ptr<Tokenizer> learn_tokenizer(const ResolvedConfig& config, std::span<const LabelledExample> examples,
                                            const ProgressMaker& progress);

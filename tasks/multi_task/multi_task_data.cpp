@@ -1,6 +1,8 @@
 #include "tasks/multi_task/multi_task_data.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -74,7 +76,8 @@ std::string learn_together(const ResolvedConfig& config, const std::vector<Label
                            const ProgressMaker& progress) {
   std::vector<LabelledExample> examples;
   if (all.size() == 1) return all.front().tokenizer->to_json();
-  for (const LabelledData& data : all) examples.insert(examples.end(), data.train.begin(), data.train.end());
+  for (const LabelledData& data : all)
+    std::ranges::move(examples_for_tokenizer(config, data), std::back_inserter(examples));
   return learn_tokenizer(config, examples, progress)->to_json();
 }
 

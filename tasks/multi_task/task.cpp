@@ -85,7 +85,7 @@ TaskRow multi_task() {
           .implied_by = "tasks",
           .model = "a model of several tasks",
           .commands = "for models of several tasks there are eval, predict with --task, and what reads vectors",
-          .next_commands = {"eval %", "predict % < FILE"},
+          .next_commands = {"eval %", "predict % --task NAME < FILE"},
           .eval_input = "validation data",
           .loss_unit = "nats, the mean of the tasks",
           .has_perplexity = false,

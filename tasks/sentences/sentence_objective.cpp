@@ -1,5 +1,8 @@
 #include "tasks/sentences/sentence_objective.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "nn/interfaces/encoder_for_classification.h"
 #include "tasks/common/models.h"
 
@@ -20,13 +23,15 @@ SentenceObjective::SentenceObjective(const ResolvedConfig& config, SentenceData 
 ParameterRates SentenceObjective::layer_rates() const { return encoder_rates(*model_, config_.task.layer_decay); }
 
 DataFacts SentenceObjective::facts() const {
+  std::vector<std::string> warnings = data_.text.notes().lines();
+  if (data_.valid_text) std::ranges::move(data_.valid_text->notes().lines(), std::back_inserter(warnings));
   return {.tokenizers = {data_.tokenizer->to_json(), ""},
           .data_hash = pairs_hash(data_.train),
           .valid_hash = data_.valid.empty() ? 0 : pairs_hash(data_.valid),
           .description = {str_cat(parameters_text(), ", vocabulary of ", data_.tokenizer->vocab_size()),
                           str_cat(train_.size(), " pairs of sentences; the loss is in ", task().loss_unit,
                                   ", and the best checkpoint finds the most sentences")},
-          .warnings = data_.text.notes().lines()};
+          .warnings = std::move(warnings)};
 }
 
 ValidationFacts SentenceObjective::validation() const {

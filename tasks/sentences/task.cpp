@@ -63,7 +63,11 @@ SentenceData read_sentences(const ResolvedConfig& config, const RunFolder* resum
     return data;
   }
   std::vector<std::string_view> texts;
-  for (const SentencePair& pair : data.train) texts.push_back(pair.source), texts.push_back(pair.target);
+  const auto add = [&](std::span<const SentencePair> pairs) {
+    for (const SentencePair& pair : pairs) texts.push_back(pair.source), texts.push_back(pair.target);
+  };
+  add(data.train);
+  if (config.tokenizer.kind == TokenizerKind::character) add(data.valid);
   data.tokenizer =
       train_tokenizer(tokenizer_options(config, false), texts, start_progress(progress, "learning merges"));
   return data;

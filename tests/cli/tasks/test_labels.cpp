@@ -162,6 +162,17 @@ TEST_CASE("labels: a line that a char tokenizer cannot read has no answer, and o
               "--model.type gpt --tokenizer.file run/tokenizer.json");
 }
 
+TEST_CASE("labels: a char tokenizer knows the characters that are held out") {
+  const LabelBox box;
+  std::string texts;
+  for (int i = 0; i < 8; ++i) texts += "up\tit went up\ndown\tit went down\n";
+  box.write("train.tsv", texts);
+  box.write("other.tsv", "up\tup and away!\n");
+  box.succeed(
+      "train tiny.toml --out run --task.kind classify --train.steps 2 --model.type gpt --tokenizer.kind char "
+      "--data.valid_labels other.tsv");
+}
+
 TEST_CASE("labels: a word of which the tokenizer leaves nothing is the unknown token, with a label of its own") {
   const LabelBox box;
   box.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nup\ndown\n");

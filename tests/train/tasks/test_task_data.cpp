@@ -139,8 +139,14 @@ TEST_CASE("task data: an error names the file and the line of an example, also t
   folder.write("valid.tsv", "a\tb\n\na\tcaf\u00e9\n");
   Config config = classify_config(folder, "a\tb c\nb\tcaf\n");
   config.tokenizer.kind = TokenizerKind::character;
+  prepare_labelled_data(resolve(config)).tokenizer->save(folder.path / "tokenizer.json");
   config.data.valid_labels = folder.path / "valid.tsv";
+  CHECK_NOTHROW(TaskToy{config});  // it is learned from the characters of both files
+  config.tokenizer.file = folder.path / "tokenizer.json";
   refused(config, "valid.tsv:3: char tokenizer: character '\u00e9' (U+00E9) at byte 3 is not in the vocabulary");
+  config.tokenizer.file = "";
+  folder.write("valid.tsv", "a\tb\n\na\t\xff\n");
+  refused(config, "valid.tsv:3: the text is not valid UTF-8");
 }
 
 TEST_CASE("task data: texts that are longer than the context, and labels that training does not have, are told") {
