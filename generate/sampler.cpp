@@ -71,11 +71,13 @@ std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& 
   }
 
   double rest = RandomStream(key).uniform() * total;
-  for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
+  std::int32_t drawn = ids.front();  // where sums are rounded, the last token that has a weight
+  for (std::size_t i = 0; i < ids.size() && rest >= 0; ++i) {
+    if (weights[i] <= 0) continue;
+    drawn = ids[i];
     rest -= weights[i];
-    if (rest < 0) return ids[i];
   }
-  return ids.back();
+  return drawn;
 }
 
 }  // namespace tapeformer

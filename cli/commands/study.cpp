@@ -21,7 +21,7 @@ struct StudyArguments {
   bool list = false, json = false;
 };
 
-void list_studies() {
+void list_studies(bool json) {
   const fs::path folder = studies_folder();
   std::vector<std::vector<std::string>> rows;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -30,11 +30,16 @@ void list_studies() {
     rows.push_back({study.name, study.title});
   }
   std::ranges::sort(rows);
-  print_text(Table::fitted(std::move(rows)).text());
+  const auto json_list = [&] {
+    Json all = Json::array();
+    for (const std::vector<std::string>& row : rows) all.push_back({{"study", row[0]}, {"title", row[1]}});
+    return all;
+  };
+  print_result(json, json_list, [&] { return Table::fitted(rows).text(); });
 }
 
 void study(const StudyArguments& arguments) {
-  if (arguments.list) return list_studies();
+  if (arguments.list) return list_studies(arguments.json);
   if (arguments.study.empty()) fail_usage("study: expected the name or the file of a study, or --list");
   const Study study = load_study(study_path(arguments.study));
   const fs::path folder = arguments.out.empty() ? fs::path("studies") / study.name : fs::path(arguments.out);

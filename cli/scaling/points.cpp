@@ -104,7 +104,7 @@ class RunReader {
         .name = name, .parameters = {}, .tokens = tokens_of(folder), .flops = {}, .loss = *summary.best_loss};
     const auto parameters = static_cast<double>(count_parameters(config).non_embedding);
     if (parameters > 0) run.parameters = parameters;
-    if (run.tokens && !config.task_row().reads_sentences) run.flops = 6 * parameters * *run.tokens;
+    if (run.tokens && run.parameters && !config.task_row().reads_sentences) run.flops = 6 * parameters * *run.tokens;
     note_entropy(config, summary);
     all_.runs.push_back(std::move(run));
   }

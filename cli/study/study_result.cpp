@@ -21,7 +21,7 @@ constexpr int kDigits = 6;  // significant digits of a curve
 
 struct Numbers {
   std::vector<double> finite;
-  bool any_infinite = false;
+  bool any_infinite = false, any_missing = false;
 
   double mean() const {
     if (any_infinite) return kInfinite;
@@ -40,8 +40,13 @@ Numbers numbers_of(const Study& study, std::span<const StudyRun> runs, const std
   for (const StudyRun& run : runs) {
     if (study.variants[run.variant].name != variant) continue;
     const auto value = run.values.at(measure);
-    if (value) numbers.finite.push_back(*value);
-    numbers.any_infinite = numbers.any_infinite || (!run.failure.empty() && measure == "loss");
+    if (value) {
+      numbers.finite.push_back(*value);
+    } else if (measure == "loss" && !run.failure.empty()) {
+      numbers.any_infinite = true;
+    } else {
+      numbers.any_missing = true;
+    }
   }
   return numbers;
 }
@@ -63,7 +68,8 @@ Json check_json(const Study& study, std::span<const StudyRun> runs, const StudyC
   std::string text =
       fmt::format("{} of “{}” is {} {}", check.measure, check.of, check.lower ? "below" : "above", side_text(check));
   if (check.by > 0) text += fmt::format(" by at least {:g}", check.by);
-  if (of.empty() || than.empty()) return {{"text", text + ": not measured"}, {"holds", false}};
+  if (of.empty() || than.empty() || of.any_missing || than.any_missing)
+    return {{"text", text + ": not measured"}, {"holds", false}};
   const Numbers &low = check.lower ? of : than, &high = check.lower ? than : of;
   const bool holds = low.most() < high.least() && high.mean() - low.mean() >= check.by;
   const auto number = [](double value) {

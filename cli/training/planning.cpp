@@ -67,7 +67,7 @@ ConfigOverrides with_minutes(const ConfigOverrides& overrides, const std::option
   ConfigOverrides changed = overrides;
   if (!planned_minutes(minutes, overrides)) return changed;
   changed["train.minutes"] = {*minutes};
-  if (run.train.minutes == 0) changed["train.steps"] = {str_cat(kNoStepLimit)};
+  if (run.train.minutes == 0) changed["train.steps"] = {str_cat(no_step_limit(run.train.sync_every))};
   return changed;
 }
 

@@ -3,6 +3,7 @@
 #include "autograd/ops/ops.h"
 #include "autograd/tape/tape.h"
 #include "core/text/visible_text.h"
+#include "nn/models/shared/transformer_keys.h"
 #include "report/explain/topics.h"
 #include "tasks/analysis/trained_embedder.h"
 
@@ -69,10 +70,12 @@ EmbeddedText embed_text(Tape& tape, const TrainedEmbedder& run, std::string_view
   const Variable positions = model.position_embedding()->forward(tape, {}, length);
   const Dims matrix{length, positions.size(1)};
   // An encoder-decoder scales its embeddings by √dim, and its first vectors are the plain sum. The first vectors of
-  // other models may have gone through a norm, but by default their embeddings have no factor.
+  // other models may have gone through a norm.
+  const KeyValues& options = run.config.model.options;
+  const double factor = options.has("embedding_scale") ? embedding_scale(options, 1) : 1;
   const Variable tokens = run.config.family().is_encoder_decoder()
                               ? sub(reshape(model.hidden_states({.input_ids = input}).front(), matrix), positions)
-                              : reshape(model.token_embedding()->forward(input), matrix);
+                              : scale(reshape(model.token_embedding()->forward(input), matrix), factor);
   EmbeddedText embedded{tokens, positions, {}};
   for (const std::int32_t id : ids) embedded.names.push_back(visible_text(run.tokenizer->token_bytes(id)));
   return embedded;

@@ -56,6 +56,7 @@ TaskRow glove_task() {
           .eval_input = "text",
           .loss_unit = "weighted squared error per pair",
           .has_perplexity = false,
+          .losses_compare = false,  // an evaluation takes out the best constant
           .heads = {.make = make_glove_model,
                     .parts = {{"contexts",
                                "context embedding and biases",

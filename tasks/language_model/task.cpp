@@ -26,6 +26,10 @@ std::vector<LossParts> wanted_parts(const EvalRequest& request, const TrainedLan
     divisions.push_back(parts_by_position(windows->context));
   }
   if (request.by_frequency) {
+    if (run.config.task_row().name != "language_model" || data_kinds(run.config.data).empty()) {
+      fail_usage("eval: --by-frequency: expected a run that learned from a text, whose tokens are counted, got ",
+                 run.run.root.string());
+    }
     const LanguageData data = prepare_language_data(run.config, Tokenizer::load(run.run.tokenizer()), request.progress);
     divisions.push_back(parts_by_frequency(data.train.view(), run.model->vocab()));
   }

@@ -72,7 +72,6 @@ Variable MaskedLanguageModel::loss(const MaskedRows& rows, const CrossEntropyOpt
   check(rows.sentence_labels.defined(), "masked language model: next-sentence prediction needs labels of the rows");
   const Variable labels = Variable::constant(*features.tape(), rows.sentence_labels);
   const Variable next = cross_entropy(next_sentence_logits(features), labels, {.normalizer = sentences});
-  if (options.nll) *options.nll += next.value().item();
   if (masked.targets.numel() == 0) return next;
   CrossEntropyOptions now = options;
   now.deferred = false;  // the sum needs the value

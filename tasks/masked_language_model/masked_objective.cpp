@@ -11,6 +11,7 @@ MaskedObjective::MaskedObjective(const ResolvedConfig& config, LanguageData data
     : TextObjectiveOf(config, std::move(data), make_masked_language_model, std::move(shared)),
       train_(data_.train.view(), *data_.tokenizer, masked_row_options(config, config.train.batch)),
       batches_(config.train.accumulate) {
+  if (model_->predicts_next_sentence()) nll_ = NllLoss(true);  // the loss of an evaluation is that of tokens alone
   loss_description_ =
       str_cat("the loss is in ", task().loss_unit, ": ", 100 * config_.train.mlm_probability,
               " % of the tokens are chosen, anew in every step",

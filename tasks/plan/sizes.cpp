@@ -50,11 +50,14 @@ void explain_size(SizedDraft& sized, const StepTokens& step_tokens) {
 }  // namespace
 
 ParameterCounts count_parameters(const Module& model) {
+  // The names of heads: the biases, norms and inner matrices of a head have the roles of those of blocks.
+  constexpr std::string_view kHeads[] = {"head.", "next_sentence.", "task."};
   ParameterCounts counts;
   for (const NamedParameter& parameter : model.named_parameters()) {
     const std::int64_t count = parameter.variable.sizes().product();
     const ParameterKind kind = parameter.role.kind;
     counts.all += count;
+    if (std::ranges::any_of(kHeads, [&](std::string_view head) { return parameter.name.starts_with(head); })) continue;
     if (kind == ParameterKind::matrix || kind == ParameterKind::vector) counts.non_embedding += count;
     if (kind == ParameterKind::matrix) counts.matrices += count;
   }
@@ -149,7 +152,9 @@ void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens
                fmt::format("{:.0f} % of about {} steps", 100 * rules.warmup_share, amount(steps)));
   const bool evaluates = data.validation > 0;
   const std::int64_t count = evaluates ? evaluations_for(sized.tokens, data.validation) : tuning::kFewestEvaluations;
-  draft.choose("eval.every", round_number(steps / static_cast<double>(count)),
+  const std::int64_t round = std::max<std::int64_t>(draft.integer("train.sync_every"), 1);
+  const std::int64_t every = round_number(steps / static_cast<double>(count));
+  draft.choose("eval.every", (every + round - 1) / round * round,  // whole rounds
                evaluates ? fmt::format("about {} evaluations of {} tokens", count, amount(data.validation))
                          : std::string("there is nothing to evaluate"));
   draft.choose("checkpoint.every", draft.integer("eval.every"), "a checkpoint after each evaluation");
@@ -166,10 +171,20 @@ void choose_rates(PlanDraft& draft, double adam_rate, double adam_power) {
   draft.choose("optimizer.adamw_lr", adam, width);
 }
 
+std::int64_t no_step_limit(std::int64_t sync_every) {
+  constexpr std::int64_t kMostSteps = 1'000'000'000;
+  return sync_every > 0 ? kMostSteps - kMostSteps % sync_every : kMostSteps;
+}
+
 void choose_clock(PlanDraft& draft, double cooldown) {
   const double minutes = draft.request().minutes;
   draft.choose("train.minutes", minutes, "--minutes");
-  draft.choose("train.steps", kNoStepLimit, "no limit: the clock ends the training");
+  draft.choose("train.steps", no_step_limit(draft.integer("train.sync_every")),
+               "no limit: the clock ends the training");
+  if (const std::int64_t round = draft.integer("train.sync_every"); round > 0) {  // until choose_by_speed()
+    draft.choose("eval.every", round, "");
+    draft.choose("checkpoint.every", round, "");
+  }
   draft.choose("schedule.kind", word_of(ScheduleKind::wsd), "its rate falls in time for the end");
   draft.choose("schedule.cooldown", cooldown,
                fmt::format("the rate falls in the last {:.0f} % of the steps", 100 * cooldown));

@@ -63,8 +63,8 @@ void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens
 // parameters that are no matrices, while the matrices have tuning::kMuonRate.
 void choose_rates(PlanDraft& draft, double adam_rate, double adam_power);
 
-// The value of train.steps for a training that ends by the clock alone.
-inline constexpr std::int64_t kNoStepLimit = 1'000'000'000;
+// Returns train.steps of a training that ends by the clock alone: a multiple of train.sync_every, if that is not 0.
+std::int64_t no_step_limit(std::int64_t sync_every);
 
 // Chooses the keys by which the training ends in time: train.minutes, train.steps, and the schedule, whose learning
 // rate falls in the last `cooldown` of the steps, as a share.

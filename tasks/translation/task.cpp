@@ -31,6 +31,13 @@ struct PairData : ObjectiveDataOf<TranslationData> {
   ModelVocabulary vocabulary(const ResolvedConfig& config) const override {
     return model_vocabulary(config, *data.tokenizers.source, *data.tokenizers.target);
   }
+  // A row is a target sentence with its end.
+  TrainingShape shape(const ResolvedConfig& config) const override {
+    TrainingShape shape = ObjectiveData::shape(config);
+    shape.block_size =
+        static_cast<double>(data.train.target_tokens() + data.train.size()) / static_cast<double>(data.train.size());
+    return shape;
+  }
 };
 
 std::unique_ptr<ObjectiveData> prepare_pairs(const ResolvedConfig& config, const RunFolder* resumed,

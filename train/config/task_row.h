@@ -75,6 +75,8 @@ struct TaskRow {
   std::string eval_input;
   std::string loss_unit = "nats per token";  // losses of different units cannot be compared
   bool has_perplexity = true;                // exp(loss) is the perplexity of a text
+  // The loss of the training text and that of the validation text are of one kind, so their difference means something.
+  bool losses_compare = true;
   // The metric in Evaluation::measures that is largest for the best checkpoint; empty: the best one has the smallest
   // loss.
   std::string metric = {};

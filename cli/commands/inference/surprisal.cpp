@@ -226,8 +226,8 @@ void score_pairs(const SurprisalArguments& arguments) {
   if (skipped.total() > 0) {
     log_warning("{} of {} pairs are not scored: {}", skipped.total(), text.pairs().size(), describe(skipped, limits));
   }
-  if (!arguments.out.empty()) write_page(arguments, page);
   check(count > 0, text.origin(), ": none of ", text.pairs().size(), " sentence pairs can be scored");
+  if (!arguments.out.empty()) write_page(arguments, page);
   if (!arguments.json) print_mean(arguments, total, count);
 }
 

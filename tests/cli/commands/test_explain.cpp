@@ -54,6 +54,15 @@ TEST_CASE("explain: of a language model, the four terms of (E+P)(E+P), the perpl
         part_of(positions, "place to place, P Pᵀ")["values"][3][0]);
   CHECK(part_of(positions, "(E+P)(E+P)ᵀ and the sum of its terms: largest difference")["values"] < 1e-5);
 
+  // E has the factor by which the model multiplies its embeddings.
+  const auto token_term = [&](const std::string& run) {
+    const Json json = json_of(box, "explain positions --json --text a --run " + run);
+    return part_of(json, "token to token, E Eᵀ")["values"][0][0].get<double>();
+  };
+  box.train("plain", "--train.steps 1 --optimizer.lr 1e-9");
+  box.train("scaled", "--train.steps 1 --optimizer.lr 1e-9 --model.embedding_scale 3");
+  CHECK(token_term("scaled") == doctest::Approx(9 * token_term("plain")).epsilon(1e-4));
+
   const Json perplexity = json_of(box, "explain perplexity --json --run run --text", {"at a"});
   const Json surprisal = json_of(box, "surprisal run --json --prompt", {"at a"});
   CHECK(part_of(perplexity, "perplexity")["values"].get<double>() ==

@@ -145,6 +145,7 @@ TEST_CASE("info: fine-tuning a model that predicted tokens counts what its rows 
   const Json rnn = info("rnn", " --model.layers 2 --model.dim 16");
   const std::int64_t head = rnn["parameters"]["head"], labels = rnn["parameters"]["task"].get<int>() / 17;
   CHECK(rnn["learning"] == rnn["parameters"]["total"].get<std::int64_t>() - head);
+  CHECK(rnn["non_embedding"] == rnn["parameters"]["layers"]);  // neither head counts, nor its bias
   CHECK(rnn["memory"]["gradients"] == 4 * rnn["learning"].get<std::int64_t>());
   CHECK(rnn["memory"]["optimizer"] == 8 * rnn["learning"].get<std::int64_t>());
   // The layers read every token, and the classifier those that have a label.

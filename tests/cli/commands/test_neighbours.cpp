@@ -181,6 +181,7 @@ TEST_CASE("glove: training and eval tell how well ln X is fitted, and neighbours
   const Sandbox box("glove");
   const Outcome outcome = box.succeed("train tiny.toml --out run --train.steps 30");
   CHECK(outcome.tells("the loss is the weighted squared error per pair, of "));
+  CHECK(outcome.out.find("training loss") == outcome.out.npos);  // which is of another kind
   const Json last = box.metrics("run").back();
   box.write_valid();
   const Json result = json_of(box, "eval run --text valid.txt --json");

@@ -7,6 +7,7 @@
 
 #include "cli/options/config_options.h"
 #include "cli/study/study_file.h"
+#include "cli/study/study_result.h"
 #include "core/error.h"
 #include "tests/cli/sandbox.h"
 #include "tests/long_test.h"
@@ -140,6 +141,26 @@ TEST_CASE("study: a training whose loss is no number is infinitely high, and is 
   CHECK(result["shown"] == true);
 }
 
+TEST_CASE("study: a check does not hold if a seed that failed has no such measure") {
+  using namespace tapeformer::cli;
+  const Study study{
+      .file = "s.toml",
+      .name = "s",
+      .title = "t",
+      .claim = "c",
+      .variants = {{.name = "v"}},
+      .measures = {{.name = "loss", .value = ""}, {.name = "BLEU", .value = ""}},
+      .checks = {{.measure = "BLEU", .of = "v", .lower = false, .than = "", .than_measure = "", .bound = 25}}};
+  std::vector<StudyRun> runs{{.variant = 0, .seed = 1, .folder = "1", .values = {{"loss", 2.0}, {"BLEU", 30.0}}},
+                             {.variant = 0, .seed = 2, .folder = "2", .values = {{"loss", 2.0}, {"BLEU", 31.0}}}};
+  CHECK(study_json(study, runs, {})["shown"] == true);
+  runs[1].values = {{"loss", std::nullopt}, {"BLEU", std::nullopt}};
+  runs[1].failure = "the loss is no number";
+  const Json result = study_json(study, runs, {});
+  CHECK(result["shown"] == false);
+  CHECK(result["checks"][0]["text"].get<std::string>().ends_with(": not measured"));
+}
+
 TEST_CASE("study: a measure that some variants refuse has no value there; one that all refuse is an error") {
   const Sandbox box("gpt");
   const std::string head = "title = \"t\"\nclaim = \"c\"\nconfig = \"tiny.toml\"\n[options]\ntrain.steps = 2\n";
@@ -241,6 +262,10 @@ TEST_CASE("study: every study that comes with the program can be read and traine
   const fs::path folder = fs::path(PROJECT_ROOT) / "configs" / "studies";
   const Sandbox box;
   const std::string list = box.succeed("study --list").out;
+  for (const Json& study : json_of(box, "study --list --json")) {
+    CHECK(list.find(study["study"].get<std::string>() + " ") != list.npos);
+    CHECK(list.find(study["title"].get<std::string>()) != list.npos);
+  }
   int studies = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() != ".toml") continue;

@@ -28,6 +28,9 @@ TEST_CASE(
                                                   "eval_next_sentence_loss", "eval_next_sentence_accuracy", "elapsed_s",
                                                   "peak_memory_bytes"});
   CHECK(last["tokens"] == 20 * 2 * 4 * 18);
+  // The loss has that of the next sentence, about ln 2, and the plain loss, which an evaluation has too, has not.
+  const Json& first = metrics.front();
+  CHECK(first["loss"].get<double>() - first["unsmoothed_loss"].get<double>() > 0.4);
   box.write_valid();
   const Json result = json_of(box, "eval run --text valid.txt --json");
   CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "masked_tokens", "masked_loss",

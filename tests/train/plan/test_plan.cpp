@@ -157,6 +157,17 @@ TEST_CASE("plan: products in bf16 where the CPU has them, unless those in f32 ar
   }
 }
 
+TEST_CASE("plan: steps and evaluations are whole rounds of local steps") {
+  FakeMachine machine;
+  PlanRequest request = stories(machine, 1);
+  request.given.train.sync_every = 7;
+  request.given_keys.insert("train.sync_every");
+  const ResolvedConfig config = resolve(make_plan(request).config);
+  CHECK(config.train.steps > 900'000'000);
+  CHECK(config.train.steps % 7 == 0);
+  CHECK(config.eval.every % 7 == 0);
+}
+
 TEST_CASE("plan: what has no plan is refused in a line that names what has one") {
   FakeMachine machine;
   PlanRequest request = stories(machine, 1);
