@@ -148,5 +148,5 @@ TEST_CASE("damage: a run that cannot be read does not hide the others of its fol
   const Outcome none = box.run("report runs --out other.html");
   CHECK(none.exit_code == kFailure);
   CHECK(none.tells("tapeformer: runs has no run that can be read\n"));
-  CHECK(!is_there(box / "other.html"));
+  CHECK_FALSE(box.has("other.html"));
 }
