@@ -74,7 +74,7 @@ std::vector<BeamSearch::Candidate> BeamSearch::candidates(const Search& search, 
     const double before = search.live[i].log_probability;
     if (before == kDead) continue;
     OutputGrammar::Allowed fits;
-    if (search.grammar) fits = search.grammar->after(std::span(search.live[i].ids).subspan(search.begin));
+    if (search.grammar) fits = search.grammar->allowed_after(std::span(search.live[i].ids).subspan(search.begin));
     // A logit that is NaN or +∞ makes every log P NaN or −∞, so it is enough to check that of one token.
     check(std::isfinite(log_p[std::max(end, 0)]), search.name, ": the model's predictions are not finite numbers");
     for (std::int32_t id = first; id < last; ++id) {

@@ -175,7 +175,7 @@ bool BracketGrammar::reads(State& state, char c) const {
   return false;
 }
 
-OutputGrammar::Allowed BracketGrammar::after(std::span<const std::int32_t> written) const {
+OutputGrammar::Allowed BracketGrammar::allowed_after(std::span<const std::int32_t> written) const {
   State state;
   for (const std::int32_t id : written) {
     for (const char c : vocabulary_.bytes(id)) check(reads(state, c), "grammar brackets: the text is no tree");

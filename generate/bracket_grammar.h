@@ -47,7 +47,7 @@ class BracketGrammar : public OutputGrammar {
   // whose shortest tree has more tokens.
   BracketGrammar(const BracketVocabulary& vocabulary, std::string_view sentence, std::int64_t most);
 
-  Allowed after(std::span<const std::int32_t> written) const override;
+  Allowed allowed_after(std::span<const std::int32_t> written) const override;
 
  private:
   struct State;

@@ -74,7 +74,7 @@ class OutputGrammar {
   virtual ~OutputGrammar() = default;
   using Allowed = std::function<bool(std::int32_t id)>;
   // Returns which tokens may follow those that were written after the beginning of the row.
-  virtual Allowed after(std::span<const std::int32_t> written) const = 0;
+  virtual Allowed allowed_after(std::span<const std::int32_t> written) const = 0;
 };
 
 // The tokens with which a row begins, and how many may follow.

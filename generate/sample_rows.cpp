@@ -37,7 +37,7 @@ std::int32_t SampledRows::next_token(const Row& row, std::span<const float> logi
   }
   if (row.grammar) {
     const std::size_t begin = row.ids.size() - (length_ - 1);
-    const OutputGrammar::Allowed fits = row.grammar->after(std::span(row.ids).subspan(begin));
+    const OutputGrammar::Allowed fits = row.grammar->allowed_after(std::span(row.ids).subspan(begin));
     for (std::int32_t id = 0; id < std::ssize(allowed); ++id) {
       if (!fits(id)) allowed[id] = kNever;
     }

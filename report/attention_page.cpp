@@ -83,7 +83,7 @@ void add_lens(AttentionText& text, const LogitLens& lens, const Tokenizer& token
 
 void add_heads(AttentionText& text, const HeadStudy& study) {
   std::ranges::copy_if(study.heads, std::back_inserter(text.heads),
-                       [&](const HeadReport& head) { return head.place.stack == text.map.name; });
+                       [&](const HeadReport& head) { return head.index.stack == text.map.name; });
 }
 
 Json attention_json(const std::vector<AttentionText>& maps, int digits) {
@@ -110,7 +110,7 @@ Json attention_json(const std::vector<AttentionText>& maps, int digits) {
     all.push_back({{"name", map.name}, {"queries", queries}, {"keys", keys}, {"layers", std::move(layers)}});
     if (!text.lens.empty()) all.back()["lens"] = lens_json(text.lens, digits);
     if (!text.heads.empty()) all.back()["heads"] = heads_json(text.heads, digits);
-    if (text.by_position) all.back()["by_position"] = rounded_rows(parts_json(*text.by_position), digits);
+    if (text.by_position) all.back()["by_position"] = rounded_rows(breakdown_json(*text.by_position), digits);
   }
   return all;
 }

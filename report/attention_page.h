@@ -10,7 +10,7 @@
 #include "generate/alignment/attention_map.h"
 #include "tasks/analysis/head_study.h"
 #include "tasks/analysis/logit_lens.h"
-#include "tasks/text/loss_parts.h"
+#include "tasks/text/loss_breakdown.h"
 #include "tokenizer/tokenizer.h"
 
 namespace tapeformer {
@@ -26,9 +26,9 @@ struct LensCell {
 struct AttentionText {
   AttentionMap map;
   std::vector<std::string> queries, keys;
-  std::vector<std::vector<LensCell>> lens = {};  // the logit lens, [layer][position]; layer 0: the first block's input
-  std::vector<HeadReport> heads = {};            // in the order of HeadStudy
-  std::optional<LossParts> by_position = {};     // the loss of a text file by the place in the window
+  std::vector<std::vector<LensCell>> lens = {};   // the logit lens, [layer][position]; layer 0: the first block's input
+  std::vector<HeadReport> heads = {};             // in the order of HeadStudy
+  std::optional<LossBreakdown> by_position = {};  // the loss of a text file by the place in the window
 };
 
 // Adds the logit lens of a model with this tokenizer.
@@ -39,7 +39,7 @@ void add_heads(AttentionText& text, const HeadStudy& study);
 // [{"name", "queries": [tokens], "keys": [tokens], "layers": [{"heads": [{"weights": [[a row for each query]],
 // "output": [the norm for each query]}]}]}]. With `digits` significant digits. If they are known, also "lens":
 // [[{"likeliest": [[token, probability]], "nats"} for each query] for each layer], "heads": [head_json()], and
-// "by_position": parts_json().
+// "by_position": breakdown_json().
 nlohmann::ordered_json attention_json(const std::vector<AttentionText>& maps, int digits);
 // Throws UsageError if the page would hold more than two million weights.
 std::string attention_page(const std::string& title, const std::vector<AttentionText>& maps);

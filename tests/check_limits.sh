@@ -21,7 +21,7 @@ done < <(code | xargs wc -l)
 virtuals=$(awk '/^class Objective /,/^};/' train/loop/objective.h | grep -cE '^ +virtual [^~]')
 [ "$virtuals" -gt 0 ] && [ "$virtuals" -le 12 ] || complain "Objective has $virtuals virtual functions: expected at most 12"
 
-models=$(git grep -hoE '^class [A-Za-z]+( final)? : public (Model|Module|ModelWithHeads|CausalModel|EncoderDecoder)\b' \
+models=$(git grep -hoE '^class [A-Za-z0-9]+( final)? : public (Model|Module|ModelWithHeads|CausalModel|EncoderDecoder|Seq2SeqModel)\b' \
   -- nn/interfaces nn/models tasks | cut -d' ' -f2 | sort -u | xargs | tr ' ' '|')
 while IFS= read -r cast; do
   complain "$cast: expected no cast on the type of a model"

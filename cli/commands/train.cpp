@@ -5,7 +5,7 @@
 #include "cli/options/config_options.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/terminal.h"
-#include "cli/training/runs.h"
+#include "cli/training/new_or_continued_run.h"
 #include "cli/training/training.h"
 #include "train/distributed/launch.h"
 

@@ -21,7 +21,7 @@
 #include "tasks/plan/speed.h"
 #include "train/config/matmul_config.h"
 #include "train/config/run_config.h"
-#include "train/distributed/optim_config.h"
+#include "train/distributed/make_optimizer.h"
 #include "train/loop/initial_weights.h"
 #include "train/machine/machine_peak.h"
 #include "train/run/checkpoint_store.h"
@@ -49,7 +49,7 @@ std::string why_no_data(const ResolvedConfig& config) {
   }
   bool has_corpus = !data.corpus.empty();
   for (const auto& named : config.tasks) {
-    const Config::SharedTask& task = named.second;
+    const Config::TaskSection& task = named.second;
     inputs.insert(inputs.end(), task.text.begin(), task.text.end());
     if (!task.labels.empty()) inputs.push_back(task.labels);
     has_corpus = has_corpus || !task.corpus.empty();

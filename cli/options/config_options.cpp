@@ -28,7 +28,7 @@ void make_paths_absolute(Config& config) {
     absolute(*path);
   }
   for (auto& named : config.tasks) {
-    Config::SharedTask& task = named.second;
+    Config::TaskSection& task = named.second;
     for (std::string& path : task.text) absolute(path);
     for (std::string& path : task.valid) absolute(path);
     absolute(task.labels), absolute(task.valid_labels);

@@ -175,25 +175,27 @@ void require_measure(const Study& study, const std::string& name, const std::str
 
 StudyCheck read_check(Fields fields, const Study& study) {
   const std::string measure = fields.text("measure", study.measures.front().name);
-  StudyCheck check{
-      .measure = measure, .of = fields.text("of"), .than = {}, .than_measure = fields.text("than_measure", measure)};
+  StudyCheck check{.variant = fields.text("of"),
+                   .measure = measure,
+                   .other_variant = {},
+                   .other_measure = fields.text("than_measure", measure)};
   const Json *below = fields.find("below"), *above = fields.find("above");
   if ((below == nullptr) == (above == nullptr)) fail_usage(fields.where(), ": expected either below or above");
   check.lower = below != nullptr;
   const Json& other = check.lower ? *below : *above;
   if (other.is_number()) {
     check.bound = other.get<double>();
-    if (check.than_measure != measure) fail_usage(fields.where(), ": than_measure needs a variant beside it");
+    if (check.other_measure != measure) fail_usage(fields.where(), ": than_measure needs a variant beside it");
   } else if (other.is_string()) {
-    check.than = other.get<std::string>();
-    require_variant(study, check.than, fields.where());
+    check.other_variant = other.get<std::string>();
+    require_variant(study, check.other_variant, fields.where());
   } else {
     fail_usage(fields.where(), ": expected a variant's name or a number after ", check.lower ? "below" : "above");
   }
-  check.by = fields.number("by").value_or(0);
-  require_variant(study, check.of, fields.where());
+  check.margin = fields.number("by").value_or(0);
+  require_variant(study, check.variant, fields.where());
   require_measure(study, check.measure, fields.where());
-  require_measure(study, check.than_measure, fields.where());
+  require_measure(study, check.other_measure, fields.where());
   fields.end();
   return check;
 }

@@ -41,15 +41,15 @@ struct StudyMeasure {
   bool is_metrics() const { return command.empty(); }
 };
 
-// A condition that holds if the claim is true: the measure of the variant `of` is lower (or higher) than the other side
-// by at least `by`. The other side is a variant's value, of the same measure or another one, or the number `bound`.
+// A condition that holds if the claim is true: the measure of the variant is lower (or higher) than the other side by
+// at least `margin`. The other side is a variant's value, of the same measure or another one, or the number `bound`.
 struct StudyCheck {
-  std::string measure, of;
+  std::string variant, measure;
   bool lower = true;
-  std::string than;          // the variant that `of` is compared with; empty: `bound` is the other side
-  std::string than_measure;  // that variant's measure
+  std::string other_variant;  // empty: `bound` is the other side
+  std::string other_measure;
   std::optional<double> bound = {};
-  double by = 0;
+  double margin = 0;
 };
 
 struct Study {

@@ -59,19 +59,20 @@ Json mean_json(const Numbers& numbers) {
 
 std::string side_text(const StudyCheck& check) {
   if (check.bound) return fmt::format("{:g}", *check.bound);
-  return (check.than_measure == check.measure ? "" : check.than_measure + " of ") + "“" + check.than + "”";
+  return (check.other_measure == check.measure ? "" : check.other_measure + " of ") + "“" + check.other_variant + "”";
 }
 
 Json check_json(const Study& study, std::span<const StudyRun> runs, const StudyCheck& check) {
-  const Numbers of = numbers_of(study, runs, check.of, check.measure);
-  const Numbers than = check.bound ? Numbers{{*check.bound}} : numbers_of(study, runs, check.than, check.than_measure);
-  std::string text =
-      fmt::format("{} of “{}” is {} {}", check.measure, check.of, check.lower ? "below" : "above", side_text(check));
-  if (check.by > 0) text += fmt::format(" by at least {:g}", check.by);
+  const Numbers of = numbers_of(study, runs, check.variant, check.measure);
+  const Numbers than =
+      check.bound ? Numbers{{*check.bound}} : numbers_of(study, runs, check.other_variant, check.other_measure);
+  std::string text = fmt::format("{} of “{}” is {} {}", check.measure, check.variant, check.lower ? "below" : "above",
+                                 side_text(check));
+  if (check.margin > 0) text += fmt::format(" by at least {:g}", check.margin);
   if (of.empty() || than.empty() || of.any_missing || than.any_missing)
     return {{"text", text + ": not measured"}, {"holds", false}};
   const Numbers &low = check.lower ? of : than, &high = check.lower ? than : of;
-  const bool holds = low.most() < high.least() && high.mean() - low.mean() >= check.by;
+  const bool holds = low.most() < high.least() && high.mean() - low.mean() >= check.margin;
   const auto number = [](double value) {
     if (!std::isfinite(value)) return std::string("infinite");
     return std::abs(value) >= 10000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);

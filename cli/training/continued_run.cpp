@@ -5,9 +5,9 @@
 
 #include "cli/options/config_options.h"
 #include "cli/terminal/messages.h"
+#include "cli/training/new_or_continued_run.h"
 #include "cli/training/planning.h"
 #include "cli/training/run_setup.h"
-#include "cli/training/runs.h"
 #include "cli/training/training.h"
 #include "core/files.h"
 #include "core/text/joined.h"

@@ -7,7 +7,7 @@
 #include "nn/models/shared/transformer_keys.h"
 #include "nn/module/layer_name.h"
 #include "tasks/plan/sizes.h"
-#include "train/distributed/optim_config.h"
+#include "train/distributed/make_optimizer.h"
 
 namespace tapeformer::cli {
 namespace {

@@ -18,7 +18,7 @@
 #include "report/run_report.h"
 #include "train/config/matmul_config.h"
 #include "train/distributed/launch.h"
-#include "train/distributed/optim_config.h"
+#include "train/distributed/make_optimizer.h"
 #include "train/distributed/same_job.h"
 #include "train/loop/evaluation_terms.h"
 #include "train/loop/objective_data.h"

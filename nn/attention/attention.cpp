@@ -100,17 +100,18 @@ MultiHeadAttention::MultiHeadAttention(const BlockConfig& config)
 }
 
 Variable MultiHeadAttention::forward(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation,
-                                     const FirstValues& first, LinearAttentionCache* linear) const {
+                                     const FirstLayerValues& first, LinearAttentionCache* linear) const {
   return call([&] { return run(std::move(x), mask, cache, rotation, first, linear); });
 }
 
-Variable MultiHeadAttention::mix_values(const Variable& packed, std::int64_t begin, const FirstValues& first) const {
-  if (!first.keep && !value_mix.defined()) return packed;
+Variable MultiHeadAttention::mix_values(const Variable& packed, std::int64_t begin,
+                                        const FirstLayerValues& first) const {
+  if (!first.store_to && !value_mix.defined()) return packed;
   const Variable own = slice(packed, 2, begin, packed.size(2));
-  if (first.keep) *first.keep = own;
+  if (first.store_to) *first.store_to = own;
   if (!value_mix.defined()) return packed;
-  check(first.read.defined(), "attention: a value residual needs the values of the first layer");
-  const Variable mixed = add(first.read, mul(sub(own, first.read), value_mix));
+  check(first.values.defined(), "attention: a value residual needs the values of the first layer");
+  const Variable mixed = add(first.values, mul(sub(own, first.values), value_mix));
   return concat(std::array{slice(packed, 2, 0, begin), mixed}, -1);
 }
 
@@ -140,7 +141,7 @@ Variable MultiHeadAttention::run_linear(const Variable& packed, const SelfMask& 
 }
 
 Variable MultiHeadAttention::run(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation,
-                                 const FirstValues& first, LinearAttentionCache* linear) const {
+                                 const FirstLayerValues& first, LinearAttentionCache* linear) const {
   const std::int64_t keys = heads_.queries * heads_.dim, values = keys + heads_.keys * heads_.dim;
   const Variable packed = mix_values(qkv.forward(x), values, first);
   x = {};

@@ -22,10 +22,10 @@ struct SelfMask {
   Tensor key_begin{};
 };
 
-// Passes the values of the first layer, (B, T, g·d_v), to the later layers, whose BlockConfig has a value residual.
-struct FirstValues {
-  Variable read = {};        // in a later layer: the first layer's values, which it mixes into its own
-  Variable* keep = nullptr;  // in the first layer: where it stores its values
+// For a value residual: passes the values of the first layer, (B, T, g·d_v), to the later layers.
+struct FirstLayerValues {
+  Variable values = {};          // in a later layer: the first layer's values, which it mixes into its own
+  Variable* store_to = nullptr;  // in the first layer: where it stores its values
 };
 
 // Returns the weights (B, h, T_q, T_k) of scaled_dot_product_attention() before dropout, for observers. The op itself
@@ -71,7 +71,7 @@ class MultiHeadAttention : public Module {
   // Linear attention uses the cache `linear` instead. `rotation` is for the positions of the tokens of x. If the caller
   // moves x in, x can be freed as soon as Q, K and V are computed.
   Variable forward(Variable x, const SelfMask& mask = {}, KeyValueCache* cache = nullptr, const Rotation& rotation = {},
-                   const FirstValues& first = {}, LinearAttentionCache* linear = nullptr) const;
+                   const FirstLayerValues& first = {}, LinearAttentionCache* linear = nullptr) const;
   std::int64_t heads() const { return heads_.queries; }
 
   Linear qkv, out;
@@ -79,11 +79,11 @@ class MultiHeadAttention : public Module {
 
  private:
   Variable run(Variable x, const SelfMask& mask, KeyValueCache* cache, const Rotation& rotation,
-               const FirstValues& first, LinearAttentionCache* linear) const;
+               const FirstLayerValues& first, LinearAttentionCache* linear) const;
   // Returns the output of linear attention for packed rows of Q, K and V.
   Variable run_linear(const Variable& packed, const SelfMask& mask, LinearAttentionCache* cache) const;
   // Returns the packed rows of Q, K and V with the values mixed as `first` says; V begins at element `begin` of a row.
-  Variable mix_values(const Variable& packed, std::int64_t begin, const FirstValues& first) const;
+  Variable mix_values(const Variable& packed, std::int64_t begin, const FirstLayerValues& first) const;
 
   AttentionHeads heads_;
 };

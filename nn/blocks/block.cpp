@@ -155,7 +155,7 @@ Variable BlockStack::run(const Variable& in, const BlockContext& given, StackCac
   show_features(x);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const bool keeps_values = value_residual_ && i == 0;
-    context.first_values = {.read = first_values, .keep = keeps_values ? &first_values : nullptr};
+    context.first_values = {.values = first_values, .store_to = keeps_values ? &first_values : nullptr};
     const auto block = [module = blocks_[i].get(), context, own = cache ? &cache->blocks[i] : nullptr](
                            const Variable& y) { return module->forward(y, context, own); };
     // Backward begins with the last block, so recomputing its activations would hardly lower the peak of memory.

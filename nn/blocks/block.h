@@ -33,7 +33,7 @@ struct BlockContext {
   Positions positions = {};
   Rotation rotation = {};                     // the rotation for these positions; a BlockStack computes it
   std::optional<EncoderOutput> encoded = {};  // for blocks with cross-attention
-  FirstValues first_values = {};              // for blocks with a value residual; a BlockStack gives them
+  FirstLayerValues first_values = {};         // for blocks with a value residual; a BlockStack gives them
 };
 
 // What one block has cached: of the tokens so far, the keys and values (`self`) or the sums of linear attention

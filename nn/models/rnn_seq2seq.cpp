@@ -18,14 +18,14 @@ Init embedding_init(const RnnSeq2SeqConfig& config, bool is_head) {
 }  // namespace
 
 RnnSeq2Seq::RnnSeq2Seq(const RnnSeq2SeqConfig& config)
-    : PairModel({.source_vocab = config.source_vocab,
-                 .target_vocab = config.target_vocab,
-                 .dim = config.stack.input_dim,
-                 .tied = config.tied,
-                 .source_init = embedding_init(config, config.tied == TiedEmbeddings::all),
-                 .target_init = embedding_init(config, config.tied == TiedEmbeddings::output),
-                 .dtype = config.stack.dtype},
-                {.with_bias = true, .init = Init::uniform_fan_in(config.stack.input_dim)}),
+    : Seq2SeqModel({.source_vocab = config.source_vocab,
+                    .target_vocab = config.target_vocab,
+                    .dim = config.stack.input_dim,
+                    .tied = config.tied,
+                    .source_init = embedding_init(config, config.tied == TiedEmbeddings::all),
+                    .target_init = embedding_init(config, config.tied == TiedEmbeddings::output),
+                    .dtype = config.stack.dtype},
+                   {.with_bias = true, .init = Init::uniform_fan_in(config.stack.input_dim)}),
       config_(config),
       dropout_(config.stack.dropout),
       encoder_(config.stack, config.encoder),

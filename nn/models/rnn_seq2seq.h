@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "nn/models/registry.h"
-#include "nn/models/shared/pair_embeddings.h"
+#include "nn/models/shared/seq2seq_model.h"
 #include "nn/recurrent/recurrent_decoder.h"
 #include "nn/recurrent/recurrent_encoder.h"
 
@@ -27,7 +27,7 @@ ModelFamily rnn_seq2seq_family();
 // can be tied to one of them. The initial state of a decoder layer is the last state of the encoder layer; after a
 // bidirectional encoder it is s_0 = tanh(W ←h_1), with c_0 = s_0 for an LSTM. Dropout is applied to the embeddings,
 // between layers and to r_t.
-class RnnSeq2Seq : public PairModel {
+class RnnSeq2Seq : public Seq2SeqModel {
  public:
   // Throws UsageError if all embeddings are tied but the vocabularies differ in size, and Error for a bidirectional
   // encoder of odd width.

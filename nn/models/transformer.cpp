@@ -17,14 +17,14 @@ Init embedding_init(const BlockConfig& block) { return Init::normal(1 / std::sqr
 }  // namespace
 
 Transformer::Transformer(const TransformerConfig& config)
-    : PairModel({.source_vocab = config.source_vocab,
-                 .target_vocab = config.target_vocab,
-                 .dim = config.block.dim,
-                 .tied = config.tied,
-                 .source_init = embedding_init(config.block),
-                 .target_init = embedding_init(config.block),
-                 .dtype = config.block.dtype},
-                {.with_bias = false, .init = config.block.init, .softcap = config.logit_softcap}),
+    : Seq2SeqModel({.source_vocab = config.source_vocab,
+                    .target_vocab = config.target_vocab,
+                    .dim = config.block.dim,
+                    .tied = config.tied,
+                    .source_init = embedding_init(config.block),
+                    .target_init = embedding_init(config.block),
+                    .dtype = config.block.dtype},
+                   {.with_bias = false, .init = config.block.init, .softcap = config.logit_softcap}),
       config_(config),
       source_positions_(config.position, config.context, config.block.dim, embedding_init(config.block),
                         config.block.dtype),

@@ -5,7 +5,7 @@
 #include "nn/blocks/block.h"
 #include "nn/layers/positions.h"
 #include "nn/models/registry.h"
-#include "nn/models/shared/pair_embeddings.h"
+#include "nn/models/shared/seq2seq_model.h"
 
 namespace tapeformer {
 
@@ -25,7 +25,7 @@ ModelFamily transformer_family();
 
 // The initial values of embeddings are normal with standard deviation 1/√dim; token embeddings are multiplied by √dim,
 // or as configured.
-class Transformer : public PairModel {
+class Transformer : public Seq2SeqModel {
  public:
   // Throws UsageError if all embeddings are tied but the vocabularies differ in size.
   explicit Transformer(const TransformerConfig& config);

@@ -29,8 +29,8 @@ struct MomentSlab {
   // The numbers. Their dtype is the slab's with StateFormat::f32, bf16 with bf16, and u8 with int8, where they are
   // codes. Undefined if the optimizer does not keep this moment.
   Tensor values;
-  Tensor scales;                                 // with int8: f32, one for each block
-  std::vector<kernels::StateStretch> stretches;  // where each parameter is in the slab and in this moment
+  Tensor scales;                            // with int8: f32, one for each block
+  std::vector<kernels::StateRange> ranges;  // where each parameter is in the slab and in this moment
 
   bool is_reduced() const { return format != StateFormat::f32; }
   // Returns the moment as the kernels take it. Requires is_reduced().

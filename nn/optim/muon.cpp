@@ -112,8 +112,8 @@ void Muon::update(const OptimizerStep& step) {
 template <class T>
 void Muon::update_matrix(std::size_t i, const OptimizerStep& step) const {
   const auto& [parameter, first, rows, cols, rate] = matrices_[i];
-  const kernels::StateStretch& stretch = momentum_.stretches[parameter];
-  const std::int64_t size = rows * cols, begin = stretch.begin + first;
+  const kernels::StateRange& range = momentum_.ranges[parameter];
+  const std::int64_t size = rows * cols, begin = range.begin + first;
   const auto beta = static_cast<T>(beta_), scale = static_cast<T>(step.gradient_scale);
   T* const w = slab().values().data<T>() + begin;
   const T* const gradient = slab().gradients().data<T>() + begin;
@@ -121,10 +121,10 @@ void Muon::update_matrix(std::size_t i, const OptimizerStep& step) const {
   T* m = x.data();
   if (momentum_.is_reduced()) {
     if constexpr (std::is_same_v<T, float>) {
-      kernels::decode_state(m, momentum_.reduced(), stretch, first, size);
+      kernels::decode_state(m, momentum_.reduced(), range, first, size);
     }
   } else {
-    m = momentum_.values.data<T>() + stretch.state_begin + first;
+    m = momentum_.values.data<T>() + range.state_begin + first;
     kernels::axpby(m, scale, gradient, beta, size);
   }
   kernels::axpby(x.data(), nesterov_ ? beta : T{1}, m, T{0}, size);

@@ -47,7 +47,7 @@ Tensor Optimizer::add_state(const std::string& prefix, TakesPart takes) {
 }
 
 MomentSlab Optimizer::add_moment(const std::string& prefix, StateFormat format, bool has_sign, const TakesPart& takes) {
-  MomentSlab moment{.format = format, .has_sign = has_sign, .values = {}, .scales = {}, .stretches = {}};
+  MomentSlab moment{.format = format, .has_sign = has_sign, .values = {}, .scales = {}, .ranges = {}};
   DType dtype = slab_.values().dtype();
   check(!moment.is_reduced() || dtype == DType::f32, "optimizer state: ", word_of(format),
         ": expected parameters of f32, got ", dtype);
@@ -62,7 +62,7 @@ MomentSlab Optimizer::add_moment(const std::string& prefix, StateFormat format, 
     if (takes && !takes(part)) continue;
     check(!moment.is_reduced() || part.first.value_or(0) % kernels::kStateBlock == 0,
           "optimizer state: ", part.state_name(), ": a block is cut in two");
-    moment.stretches.push_back({part.begin, begin, part.size, block});
+    moment.ranges.push_back({part.begin, begin, part.size, block});
     begin += ParameterSlab::padded(part.size);
     block += kernels::state_blocks(part.size);
   }
@@ -70,7 +70,7 @@ MomentSlab Optimizer::add_moment(const std::string& prefix, StateFormat format, 
 }
 
 kernels::StateLayout Optimizer::layout(const MomentSlab& moment, const OptimizerStep& step) const {
-  return {.stretches = moment.stretches,
+  return {.ranges = moment.ranges,
           .key = {.seed = step.seed, .step = static_cast<std::uint32_t>(step.step), .stream = kRoundingStream},
           .offset = slab_.offset()};
 }

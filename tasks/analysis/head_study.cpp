@@ -76,11 +76,11 @@ std::span<const double> of_head(const Tensor& weights, std::int64_t head) {
 class HeadReader {
  public:
   explicit HeadReader(const Module& model) {
-    for (const HeadPlace& place : head_places(model)) {
-      if (place.stack == "cross") continue;
-      if (place.head == 0) layers_.emplace_back();
+    for (const HeadIndex& index : all_heads(model)) {
+      if (index.stack == "cross") continue;
+      if (index.head == 0) layers_.emplace_back();
       layers_.back().emplace_back();
-      places_.push_back(place);
+      heads_.push_back(index);
     }
   }
 
@@ -93,27 +93,27 @@ class HeadReader {
     });
   }
   void store(std::vector<HeadReport>& heads) const {
-    auto place = places_.begin();
+    auto index = heads_.begin();
     for (const auto& layer : layers_) {
       for (const ScoreMeans& means : layer) {
-        std::ranges::find(heads, *place++, &HeadReport::place)->scores = means.scores();
+        std::ranges::find(heads, *index++, &HeadReport::index)->scores = means.scores();
       }
     }
   }
 
  private:
   std::vector<std::vector<ScoreMeans>> layers_;
-  std::vector<HeadPlace> places_;
+  std::vector<HeadIndex> heads_;
 };
 
 using Evaluate = std::function<Evaluation(const ProgressCallback& progress)>;
 
 // Evaluates with all heads, and without each.
 HeadStudy measure_rises(const Module& model, const Evaluate& evaluate, const ProgressMaker& progress) {
-  const std::vector<HeadPlace> places = head_places(model);
-  if (places.empty()) fail_usage("heads: the model has no heads of attention");
+  const std::vector<HeadIndex> heads = all_heads(model);
+  if (heads.empty()) fail_usage("heads: the model has no heads of attention");
   const ProgressCallback shown = start_progress(progress, "switching heads off");
-  const double parts = static_cast<double>(places.size()) + 1;
+  const double parts = static_cast<double>(heads.size()) + 1;
   double done = 0;
   const auto evaluate_part = [&] {
     const Evaluation result = evaluate([&](double share) {
@@ -124,9 +124,9 @@ HeadStudy measure_rises(const Module& model, const Evaluate& evaluate, const Pro
     return result;
   };
   HeadStudy study{.all = evaluate_part(), .heads = {}};
-  for (const HeadPlace& place : places) {
-    const HeadsOff off(model, std::array{place});
-    study.heads.push_back({.place = place, .loss_rise = evaluate_part().loss() - study.all.loss()});
+  for (const HeadIndex& index : heads) {
+    const HeadAblation ablation(model, std::array{index});
+    study.heads.push_back({.index = index, .loss_rise = evaluate_part().loss() - study.all.loss()});
   }
   return study;
 }
@@ -169,7 +169,7 @@ HeadScores head_scores(const Tensor& weights, std::span<const std::int32_t> ids)
 nlohmann::ordered_json head_json(const HeadReport& head) {
   using Json = nlohmann::ordered_json;
   const auto value = [](const std::optional<double>& score) { return score ? Json(*score) : Json(nullptr); };
-  return {{"head", head_name(head.place)},
+  return {{"head", head_name(head.index)},
           {"loss_rise", head.loss_rise},
           {"previous", value(head.scores.previous)},
           {"same_token", value(head.scores.same_token)},

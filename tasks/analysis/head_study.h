@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/masked/masked_batcher.h"
-#include "nn/attention/head_places.h"
+#include "nn/attention/head_ablation.h"
 #include "tasks/masked_language_model/masked_evaluation.h"
 #include "tasks/text/text_evaluation.h"
 #include "tasks/translation/translation_evaluation.h"
@@ -31,7 +31,7 @@ struct HeadScores {
 HeadScores head_scores(const Tensor& weights, std::span<const std::int32_t> ids);
 
 struct HeadReport {
-  HeadPlace place;
+  HeadIndex index;
   double loss_rise = 0;    // how much the loss rises without this head, in nats per scored token
   HeadScores scores = {};  // in the text; empty for cross-attention
   // In rows of different random tokens that come twice, half as long as the context or 128 tokens at most: the mean

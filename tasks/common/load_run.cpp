@@ -4,7 +4,7 @@
 
 #include "core/memory.h"
 #include "core/text/joined.h"
-#include "nn/attention/head_places.h"
+#include "nn/attention/head_ablation.h"
 #include "tasks/common/shared_tasks.h"
 #include "train/config/run_config.h"
 
@@ -122,9 +122,9 @@ void require_memory(const Module& model, WeightFormat weights, const std::string
 void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
                 const Module& model) {
   load_weights(trained.run, found.folder, model, unread_tensors(trained.config));
-  std::vector<HeadPlace> places;
-  for (const std::string& name : options.without_heads) places.push_back(find_head(model, name));
-  remove_heads(model, places);
+  std::vector<HeadIndex> heads;
+  for (const std::string& name : options.without_heads) heads.push_back(find_head(model, name));
+  remove_heads(model, heads);
 }
 
 const TaskRow& task_of_run(const ModelSource& source) { return config_of(source).task_row(); }

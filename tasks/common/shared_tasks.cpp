@@ -19,7 +19,7 @@ std::vector<std::string> kinds_for(const ModelFamily& family) {
 }
 
 // Returns the configuration of a training on this task alone.
-ResolvedConfig config_of_task(const ResolvedConfig& all, const std::string& name, const Config::SharedTask& task) {
+ResolvedConfig config_of_task(const ResolvedConfig& all, const std::string& name, const Config::TaskSection& task) {
   const std::string section = str_cat("tasks.", name);
   const std::vector<std::string> kinds = kinds_for(all.family());
   require(std::ranges::count(kinds, task.kind) > 0, section, ".kind: expected ", joined(kinds, ", "), " for ",

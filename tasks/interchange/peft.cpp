@@ -9,7 +9,7 @@
 #include "nn/optim/parameter_slab.h"
 #include "tasks/common/models.h"
 #include "tasks/interchange/huggingface_layout.h"
-#include "train/distributed/optim_config.h"
+#include "train/distributed/make_optimizer.h"
 #include "train/run/checkpoint.h"
 #include "train/run/disk.h"
 

@@ -2,9 +2,9 @@
 
 #include "core/error.h"
 #include "core/text/joined.h"
+#include "nn/interfaces/multi_task_model.h"
 #include "tasks/common/shared_tasks.h"
 #include "tasks/labels/labelled_data.h"
-#include "tasks/labels/multi_task_model.h"
 
 namespace tapeformer {
 

@@ -2,7 +2,7 @@
 #include "tasks/common/task_rows.h"
 #include "tasks/language_model/language_objective.h"
 #include "tasks/language_model/plan.h"
-#include "tasks/text/loss_parts.h"
+#include "tasks/text/loss_breakdown.h"
 #include "tasks/text/text_task.h"
 
 namespace tapeformer {
@@ -13,17 +13,17 @@ void check_language_model(const ResolvedConfig& config) {
   require_no_masks(config);
 }
 
-// Returns the divisions of the loss that a request asks for. Throws UsageError for a division that the model does not
+// Returns the breakdowns of the loss that a request asks for. Throws UsageError for a breakdown that the model does not
 // support.
-std::vector<LossParts> wanted_parts(const EvalRequest& request, const TrainedLanguageModel& run,
-                                    const std::optional<WindowOptions>& windows) {
-  std::vector<LossParts> divisions;
+std::vector<LossBreakdown> wanted_breakdowns(const EvalRequest& request, const TrainedLanguageModel& run,
+                                             const std::optional<WindowOptions>& windows) {
+  std::vector<LossBreakdown> breakdowns;
   if (request.by_position) {
     if (!windows) {
       fail_usage("eval: --by-position: expected none, since ", run.config.model.type,
                  " reads a text in order and has no windows");
     }
-    divisions.push_back(parts_by_position(windows->context));
+    breakdowns.push_back(breakdown_by_position(windows->context));
   }
   if (request.by_frequency) {
     if (run.config.task_row().name != "language_model" || data_kinds(run.config.data).empty()) {
@@ -31,9 +31,9 @@ std::vector<LossParts> wanted_parts(const EvalRequest& request, const TrainedLan
                  run.run.root.string());
     }
     const LanguageData data = prepare_language_data(run.config, Tokenizer::load(run.run.tokenizer()), request.progress);
-    divisions.push_back(parts_by_frequency(data.train.view(), run.model->vocab()));
+    breakdowns.push_back(breakdown_by_frequency(data.train.view(), run.model->vocab()));
   }
-  return divisions;
+  return breakdowns;
 }
 
 EvalReport evaluate_language_model(const EvalRequest& request) {
@@ -51,14 +51,14 @@ EvalReport evaluate_language_model(const EvalRequest& request) {
   }
   const std::span<const std::int32_t> ids = text.ids;
   const std::optional<WindowOptions> shown = windows ? std::optional(options) : std::nullopt;
-  std::vector<LossParts> divisions = wanted_parts(request, run, shown);
+  std::vector<LossBreakdown> breakdowns = wanted_breakdowns(request, run, shown);
   const ProgressCallback progress = start_progress(request.progress, "evaluating");
-  const Evaluation result = divisions.empty() ? evaluate(*run.model, ids, options, progress)
-                                              : evaluate_parts(*run.model, ids, options, divisions, progress);
+  const Evaluation result = breakdowns.empty() ? evaluate(*run.model, ids, options, progress)
+                                               : evaluate_breakdowns(*run.model, ids, options, breakdowns, progress);
   EvalReport report = text_report(request, run, text, shown, result);
-  if (request.by_position) report.json["by_position"] = parts_json(divisions.front());
-  if (request.by_frequency) report.json["by_frequency"] = parts_json(divisions.back());
-  for (const LossParts& division : divisions) report.table += parts_table(division);
+  if (request.by_position) report.json["by_position"] = breakdown_json(breakdowns.front());
+  if (request.by_frequency) report.json["by_frequency"] = breakdown_json(breakdowns.back());
+  for (const LossBreakdown& breakdown : breakdowns) report.table += breakdown_table(breakdown);
   return report;
 }
 

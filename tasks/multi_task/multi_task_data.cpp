@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "core/json.h"
+#include "nn/interfaces/multi_task_model.h"
 #include "tasks/common/models.h"
 #include "tasks/labels/label_task_row.h"
-#include "tasks/labels/multi_task_model.h"
 #include "tasks/text/dummy_data.h"
 #include "tasks/text/text_task.h"
 

@@ -1,7 +1,7 @@
 // Trains one model on several tasks: Σ λ L over the tasks, where L is the loss of a task and λ its weight.
 #pragma once
 
-#include "tasks/labels/multi_task_model.h"
+#include "nn/interfaces/multi_task_model.h"
 #include "tasks/multi_task/multi_task_data.h"
 #include "train/loop/objective.h"
 

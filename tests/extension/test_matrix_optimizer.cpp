@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "tests/train/thread_ranks.h"
 #include "tests/train/toy.h"
-#include "train/distributed/optim_config.h"
+#include "train/distributed/make_optimizer.h"
 
 using namespace tapeformer;
 

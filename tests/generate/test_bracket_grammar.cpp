@@ -105,7 +105,7 @@ TEST_CASE("brackets: the shortest tree fits, and one token less is refused") {
   Ids written;
   std::string text;
   for (std::int64_t i = 0; i < shortest; ++i) {
-    const auto allowed = grammar.after(written);
+    const auto allowed = grammar.allowed_after(written);
     std::vector<std::int32_t> ids;
     for (std::int32_t id = 0; id < tokenizer->vocab_size(); ++id) {
       if (allowed(id)) ids.push_back(id);
@@ -130,10 +130,10 @@ TEST_CASE("brackets: the trees that a model may write are those of the definitio
   const auto allows = [&](const std::string& text) {
     Ids ids;
     for (const std::int32_t id : tokenizer->encode(text)) {
-      if (!grammar.after(ids)(id)) return false;
+      if (!grammar.allowed_after(ids)(id)) return false;
       ids.push_back(id);
     }
-    return grammar.after(ids)(end);
+    return grammar.allowed_after(ids)(end);
   };
   for (const char* const text : {"(S dogs bark )S", "(S (NP dogs )NP (VP bark )VP )S", "(S (S (S dogs )S bark )S )S",
                                  "(S (NP-2 dogs )NP-2 bark )S"}) {

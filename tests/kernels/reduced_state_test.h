@@ -11,7 +11,7 @@ namespace tapeformer {
 
 using namespace kernels;
 
-// One moment of several stretches, with memory of its own.
+// One moment of several ranges, with memory of its own.
 struct PlainState {
   StateFormat format;
   bool has_sign;
@@ -94,31 +94,31 @@ inline std::vector<std::uint32_t> plain_random(const StateLayout& layout, std::i
   return random;
 }
 
-// Stretches of uneven lengths with gaps between them, in another order of places in the state than among the weights.
+// Ranges of uneven lengths with gaps between them, in another order of places in the state than among the weights.
 struct PlainLayout {
-  std::vector<StateStretch> stretches;
+  std::vector<StateRange> ranges;
   std::int64_t elements = 0, blocks = 0;  // of the weights and of the state
 
   explicit PlainLayout(const std::vector<std::int64_t>& sizes) {
     for (const std::int64_t size : sizes) {
-      stretches.push_back({elements, elements + 32, size, blocks});
+      ranges.push_back({elements, elements + 32, size, blocks});
       elements += (size + 15) / 16 * 16 + 16;
       blocks += state_blocks(size);
     }
   }
   std::int64_t state_elements() const { return elements + 32; }
   StateLayout layout(std::uint32_t step = 3, std::uint64_t seed = 7) const {
-    return {stretches, RandomKey{.seed = seed, .step = step, .stream = 5}, 1024};
+    return {ranges, RandomKey{.seed = seed, .step = step, .stream = 5}, 1024};
   }
 };
 
 // Calls f(begin, state_begin, n, block) for every block.
 template <class F>
 void for_each_plain_block(const PlainLayout& plain, const F& f) {
-  for (const StateStretch& stretch : plain.stretches) {
-    for (std::int64_t k = 0; k < state_blocks(stretch.size); ++k) {
-      f(stretch.begin + k * kStateBlock, stretch.state_begin + k * kStateBlock,
-        std::min(kStateBlock, stretch.size - k * kStateBlock), stretch.first_block + k);
+  for (const StateRange& range : plain.ranges) {
+    for (std::int64_t k = 0; k < state_blocks(range.size); ++k) {
+      f(range.begin + k * kStateBlock, range.state_begin + k * kStateBlock,
+        std::min(kStateBlock, range.size - k * kStateBlock), range.first_block + k);
     }
   }
 }

@@ -56,12 +56,12 @@ TEST_CASE("reduced state: numbers are rounded to the codes and scales of the def
         CHECK(state.scales == expected.scales);
 
         const Array<float> decoded = plain_numbers(plain, expected);
-        for (const StateStretch& stretch : plain.stretches) {
-          for (const std::int64_t first : {std::int64_t{0}, stretch.size / 3, stretch.size - 1}) {
-            for (const std::int64_t count : {std::int64_t{1}, (stretch.size - first) / 2, stretch.size - first}) {
+        for (const StateRange& range : plain.ranges) {
+          for (const std::int64_t first : {std::int64_t{0}, range.size / 3, range.size - 1}) {
+            for (const std::int64_t count : {std::int64_t{1}, (range.size - first) / 2, range.size - first}) {
               Array<float> read(count);
-              decode_state(read, state.reduced(), stretch, first, count);
-              for (std::int64_t i = 0; i < count; ++i) REQUIRE(read[i] == decoded[stretch.begin + first + i]);
+              decode_state(read, state.reduced(), range, first, count);
+              for (std::int64_t i = 0; i < count; ++i) REQUIRE(read[i] == decoded[range.begin + first + i]);
             }
           }
         }
@@ -167,9 +167,9 @@ void check_update(int moments, const Reduced& reduced, const Plain& plain_update
         states.push_back(filled_state(format, plain, numbers, k == 0));
       }
       std::vector<PlainState> expected = states;
-      std::vector<DecayPart> parts;  // each stretch has a part, whose end is that of the stretch
-      for (std::size_t k = 0; k < plain.stretches.size(); ++k) {
-        parts.push_back({plain.stretches[k].begin + plain.stretches[k].size, 0.1 * static_cast<double>(k % 3),
+      std::vector<DecayPart> parts;  // each range has a part, whose end is that of the range
+      for (std::size_t k = 0; k < plain.ranges.size(); ++k) {
+        parts.push_back({plain.ranges[k].begin + plain.ranges[k].size, 0.1 * static_cast<double>(k % 3),
                          1 - 0.25 * static_cast<double>(k % 2)});
       }
       for (std::uint32_t step = 1; step <= 2; ++step) {
@@ -183,10 +183,10 @@ void check_update(int moments, const Reduced& reduced, const Plain& plain_update
           plain_encode_all(plain, layout, expected[k], numbers[k], static_cast<int>(k));
         }
       }
-      // What lies between two stretches stays as it is.
-      for (const StateStretch& stretch : plain.stretches) {
-        for (std::int64_t i = 0; i < stretch.size; ++i) REQUIRE(w[stretch.begin + i] == expected_w[stretch.begin + i]);
-        CHECK(w[stretch.begin + stretch.size] == start[stretch.begin + stretch.size]);
+      // What lies between two ranges stays as it is.
+      for (const StateRange& range : plain.ranges) {
+        for (std::int64_t i = 0; i < range.size; ++i) REQUIRE(w[range.begin + i] == expected_w[range.begin + i]);
+        CHECK(w[range.begin + range.size] == start[range.begin + range.size]);
       }
       CHECK(states == expected);
     }

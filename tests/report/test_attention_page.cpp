@@ -37,14 +37,14 @@ AttentionText with_insight(const std::vector<std::string>& tokens) {
     text.lens.push_back({{{{" b", 0.5}, {"a", 0.25}}, 1.2345}, {{{"a", 0.125}}, std::nullopt}});
   }
   HeadStudy study;
-  study.heads = {{.place = {"self", 1, 1}, .loss_rise = 2.0 / 3, .scores = {.previous = 0.1234}},
-                 {.place = {"cross", 0, 0}, .loss_rise = 0.5},
-                 {.place = {"self", 0, 1}, .loss_rise = 0.25}};
+  study.heads = {{.index = {"self", 1, 1}, .loss_rise = 2.0 / 3, .scores = {.previous = 0.1234}},
+                 {.index = {"cross", 0, 0}, .loss_rise = 0.5},
+                 {.index = {"self", 0, 1}, .loss_rise = 0.25}};
   add_heads(text, study);
-  text.by_position = parts_by_position(9);
-  std::vector<LossPart>& parts = text.by_position->parts;  // 1, 2, 3–4, 5–8, 9
-  parts[0].tokens = 4, parts[0].nats = 5, parts[0].right = 1;
-  parts[2].tokens = 3, parts[2].nats = 2, parts[2].right = 2;
+  text.by_position = breakdown_by_position(9);
+  std::vector<LossBin>& bins = text.by_position->bins;  // 1, 2, 3–4, 5–8, 9
+  bins[0].tokens = 4, bins[0].nats = 5, bins[0].right = 1;
+  bins[2].tokens = 3, bins[2].nats = 2, bins[2].right = 2;
   return text;
 }
 

@@ -25,7 +25,7 @@
 #include "tests/temp_folder.h"
 #include "tests/train/toy_configs.h"
 #include "train/config/config.h"
-#include "train/distributed/optim_config.h"
+#include "train/distributed/make_optimizer.h"
 #include "train/loop/trainer.h"
 #include "train/run/checkpoint.h"
 

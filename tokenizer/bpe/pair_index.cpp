@@ -24,7 +24,7 @@ PairIndex::PairIndex(const PretokenCounts& pretokens) : lengths_(256, 1), words_
   left_tally_.resize(256);
   right_tally_.resize(256);
   // The first merge builds the first index with this threshold: a pair of the most frequent word occurs as often.
-  if (!stretches_.empty()) threshold_ = stretches_.front().weight * kThresholdStep;
+  if (!groups_.empty()) threshold_ = groups_.front().weight * kThresholdStep;
 }
 
 // Visits the words twice: first it counts the cells for each weight, then it fills them. Words of one byte have no
@@ -42,7 +42,7 @@ void PairIndex::lay_out(const PretokenCounts& pretokens) {
   std::uint64_t begin = 1;
   for (auto& [weight, cells] : cells_of_weight) {
     const std::uint64_t end = begin + cells;
-    stretches_.push_back({static_cast<std::uint32_t>(end), weight});
+    groups_.push_back({static_cast<std::uint32_t>(end), weight});
     cells = begin;  // from here on: the place of the next word of this weight
     begin = end;
   }
@@ -62,11 +62,11 @@ void PairIndex::lay_out(const PretokenCounts& pretokens) {
 template <class F>
 void PairIndex::for_each_pair(const F& f) const {
   std::uint32_t at = 1;
-  for (const Stretch& stretch : stretches_) {
-    while (at < stretch.end) {  // a word
+  for (const WordGroup& group : groups_) {
+    while (at < group.end) {  // a word
       std::uint32_t right = words_.next(at);
       for (; words_.symbol(right) != SymbolCells::kEnd; at = right, right = words_.next(at)) {
-        f(at, pair_key(words_.symbol(at), words_.symbol(right)), stretch.weight);
+        f(at, pair_key(words_.symbol(at), words_.symbol(right)), group.weight);
       }
       at = right + 1;
     }
@@ -149,17 +149,17 @@ void PairIndex::replace(const BpeMerge& merge, const std::vector<std::uint32_t>&
   lengths_.push_back(lengths_[merge.left] + lengths_[merge.right]);
   left_tally_.emplace_back();
   right_tally_.emplace_back();
-  auto stretch = stretches_.begin();
+  auto group = groups_.begin();
   constexpr std::size_t kAhead = 8;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (i + kAhead < places.size()) words_.prefetch(places[i + kAhead]);
     const std::uint32_t at = places[i];
     if (!words_.is_pair(at, merge.left, merge.right)) continue;
-    if (at >= stretch->end) {
-      stretch = std::upper_bound(stretch, stretches_.end(), at,
-                                 [](std::uint32_t place, const Stretch& other) { return place < other.end; });
+    if (at >= group->end) {
+      group = std::upper_bound(group, groups_.end(), at,
+                               [](std::uint32_t place, const WordGroup& other) { return place < other.end; });
     }
-    const std::int64_t weight = stretch->weight;
+    const std::int64_t weight = group->weight;
     words_.merge(at, merge.result);
     const std::uint32_t before = words_.previous(at);
     const std::int32_t left = words_.symbol(before), right = words_.symbol(words_.next(at));

@@ -42,8 +42,8 @@ class PairIndex {
       return count != other.count ? count < other.count : key > other.key;
     }
   };
-  // Words with the same count are stored together.
-  struct Stretch {
+  // Words with the same count, which are stored together.
+  struct WordGroup {
     std::uint32_t end;  // of its cells
     std::int64_t weight;
   };
@@ -70,7 +70,7 @@ class PairIndex {
 
   std::vector<std::uint32_t> lengths_;  // of symbols, in bytes
   SymbolCells words_;
-  std::vector<Stretch> stretches_;
+  std::vector<WordGroup> groups_;
   std::int64_t threshold_ = 1;  // the threshold of the present index
   PairMap<Pair> pairs_;
   std::priority_queue<Candidate> queue_;

@@ -67,12 +67,12 @@ struct Config {
     bool operator==(const Task&) const = default;
   };
   // One of the tasks that a model learns together with others (task.kind = multi_task): the section [tasks.NAME].
-  struct SharedTask {
+  struct TaskSection {
     std::string kind = {};
     double weight = 1;
     std::vector<std::string> text = {}, valid = {};
     std::string corpus = {}, labels = {}, valid_labels = {};
-    bool operator==(const SharedTask&) const = default;
+    bool operator==(const TaskSection&) const = default;
   };
   struct Optimizer {
     std::string name = "adamw";  // a name in the table of optimizers
@@ -129,7 +129,7 @@ struct Config {
   Tokenizer tokenizer;
   Data data;
   Task task;
-  std::map<std::string, SharedTask, std::less<>> tasks;  // by name
+  std::map<std::string, TaskSection, std::less<>> tasks;  // by name
   Optimizer optimizer;
   Schedule schedule;
   Train train;
@@ -164,7 +164,7 @@ class ResolvedConfig {
   const Config::Tokenizer& tokenizer;
   const Config::Data& data;
   const Config::Task& task;
-  const std::map<std::string, Config::SharedTask, std::less<>>& tasks;
+  const std::map<std::string, Config::TaskSection, std::less<>>& tasks;
   const Config::Optimizer& optimizer;
   const Config::Schedule& schedule;
   const Config::Train& train;

@@ -8,34 +8,34 @@
 namespace tapeformer {
 namespace {
 
-using SharedTask = Config::SharedTask;
+using TaskSection = Config::TaskSection;
 
 // A key of a task.
 struct SharedTaskKey {
   Key key;
-  KeyValue (*get)(const SharedTask&);
-  void (*set)(SharedTask&, KeyValue);
+  KeyValue (*get)(const TaskSection&);
+  void (*set)(TaskSection&, KeyValue);
 };
 
 template <auto Member>
 SharedTaskKey row(const char* name, const char* help, bool may_change, decltype(Key::allowed) allowed = {}) {
-  using Type = std::remove_cvref_t<decltype(std::declval<SharedTask>().*Member)>;
-  Key key{.name = name, .default_value = SharedTask{}.*Member, .help = help, .allowed = std::move(allowed)};
+  using Type = std::remove_cvref_t<decltype(std::declval<TaskSection>().*Member)>;
+  Key key{.name = name, .default_value = TaskSection{}.*Member, .help = help, .allowed = std::move(allowed)};
   key.may_change = may_change;
-  return {std::move(key), [](const SharedTask& task) -> KeyValue { return task.*Member; },
-          [](SharedTask& task, KeyValue value) { task.*Member = std::get<Type>(std::move(value)); }};
+  return {std::move(key), [](const TaskSection& task) -> KeyValue { return task.*Member; },
+          [](TaskSection& task, KeyValue value) { task.*Member = std::get<Type>(std::move(value)); }};
 }
 
 const std::vector<SharedTaskKey>& rows() {
   static const std::vector<SharedTaskKey> all{
-      row<&SharedTask::kind>("kind", "what the task is: a value of task.kind with labels, or what the family is for",
-                             false),
-      row<&SharedTask::weight>("weight", "factor of the task's loss (0 = the task is left out)", false, at_least(0)),
-      row<&SharedTask::text>("text", "training text, as data.text", true),
-      row<&SharedTask::valid>("valid", "validation text, as data.valid", true),
-      row<&SharedTask::corpus>("corpus", "name of a generated corpus of data.lines lines", true),
-      row<&SharedTask::labels>("labels", "labelled text, as data.labels", true),
-      row<&SharedTask::valid_labels>("valid_labels", "labelled text for validation, as data.valid_labels", true)};
+      row<&TaskSection::kind>("kind", "what the task is: a value of task.kind with labels, or what the family is for",
+                              false),
+      row<&TaskSection::weight>("weight", "factor of the task's loss (0 = the task is left out)", false, at_least(0)),
+      row<&TaskSection::text>("text", "training text, as data.text", true),
+      row<&TaskSection::valid>("valid", "validation text, as data.valid", true),
+      row<&TaskSection::corpus>("corpus", "name of a generated corpus of data.lines lines", true),
+      row<&TaskSection::labels>("labels", "labelled text, as data.labels", true),
+      row<&TaskSection::valid_labels>("valid_labels", "labelled text for validation, as data.valid_labels", true)};
   return all;
 }
 
@@ -45,7 +45,7 @@ ConfigEntry entry_of(const SharedTaskKey& row, const std::string& task) {
   return {std::string(kTasksSection), std::move(key),
           [&row, task](const Config& config) {
             const auto found = config.tasks.find(task);
-            return row.get(found == config.tasks.end() ? SharedTask{} : found->second);
+            return row.get(found == config.tasks.end() ? TaskSection{} : found->second);
           },
           [&row, task](Config& config, KeyValue value) { row.set(config.tasks[task], std::move(value)); }};
 }

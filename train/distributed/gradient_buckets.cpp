@@ -22,8 +22,7 @@ char* bytes_of(const Tensor& tensor, std::int64_t element) {
 }  // namespace
 
 GradientBuckets::GradientBuckets(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
-                                 std::function<void(std::size_t)> summed, std::int64_t bucket,
-                                 std::vector<Stretch> whole)
+                                 std::function<void(std::size_t)> summed, std::int64_t bucket, std::vector<Range> whole)
     : ranks_(ranks),
       rounds_(precision == CommPrecision::bf16),
       dtype_(dtype),
@@ -67,7 +66,7 @@ void GradientBuckets::make_buckets(std::int64_t elements, std::int64_t length) {
 
 // Returns the unit that a cut before this element would divide; nullopt if there is none.
 std::optional<GradientBuckets::Piece> GradientBuckets::whole_around(std::int64_t element) const {
-  const auto next = std::ranges::upper_bound(whole_, element, {}, &Stretch::end);
+  const auto next = std::ranges::upper_bound(whole_, element, {}, &Range::end);
   if (next == whole_.end() || next->begin >= element) return std::nullopt;
   const std::int64_t begin = element - (element - next->begin) % next->unit;
   if (begin == element) return std::nullopt;

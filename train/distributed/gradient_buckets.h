@@ -22,18 +22,18 @@ class GradientBuckets {
     std::int64_t begin, end;  // elements of the slab
   };
   // Elements of the slab that may be divided only every `unit` elements from their beginning on.
-  struct Stretch {
+  struct Range {
     std::int64_t begin, end, unit;
   };
 
   // For slabs of `elements`, a multiple of ParameterSlab::kAlignment; pieces begin at such multiples too. With bf16,
   // the data that travels is rounded: gradients, and the changes of the weights. reduce() and ready() call summed(i) as
   // soon as own()[i] has its sums, while these are still in the CPU's cache; the last piece comes first. `summed` must
-  // not be empty. `bucket` is in elements; 0: kBucket, or more for many ranks. `whole` lists stretches in order, whose
+  // not be empty. `bucket` is in elements; 0: kBucket, or more for many ranks. `whole` lists ranges in order, whose
   // bounds and units are multiples of kAlignment. If there are any, the ranks' shares of the whole slab are nearly
   // equal, but their shares of a bucket need not be, and a bucket is at least as large as the largest unit.
   GradientBuckets(std::int64_t elements, DType dtype, Communicator& ranks, CommPrecision precision,
-                  std::function<void(std::size_t)> summed, std::int64_t bucket = 0, std::vector<Stretch> whole = {});
+                  std::function<void(std::size_t)> summed, std::int64_t bucket = 0, std::vector<Range> whole = {});
   static constexpr std::int64_t kBucket = 1 << 19, kLeastPiece = 1 << 15;
   // The largest number of buckets that travel at a time. It is lower if `whole` makes the buckets larger than `bucket`.
   static constexpr std::size_t kUnderWay = 8;
@@ -79,7 +79,7 @@ class GradientBuckets {
   bool rounds_;
   DType dtype_;
   std::function<void(std::size_t)> summed_;
-  std::vector<Stretch> whole_;
+  std::vector<Range> whole_;
   std::vector<Bucket> buckets_;
   std::size_t most_under_way_ = kUnderWay;
   std::vector<Piece> own_;

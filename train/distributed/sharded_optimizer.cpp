@@ -5,9 +5,9 @@
 namespace tapeformer {
 namespace {
 
-// Returns the stretches of the slab that may be divided only at the ends of units.
-std::vector<GradientBuckets::Stretch> whole_stretches(const ParameterSlab& slab, const ShardUnits& units) {
-  std::vector<GradientBuckets::Stretch> whole;
+// Returns the ranges of the slab that may be divided only at the ends of units.
+std::vector<GradientBuckets::Range> whole_ranges(const ParameterSlab& slab, const ShardUnits& units) {
+  std::vector<GradientBuckets::Range> whole;
   for (const ParameterSlab::Part& part : slab.parts()) {
     const bool is_whole = units.unit == OptimizerUnit::matrix && part.role.kind == ParameterKind::matrix;
     const std::int64_t size = ParameterSlab::padded(part.size);
@@ -26,7 +26,7 @@ ShardedOptimizer::ShardedOptimizer(const ParameterSlab& slab, double clip, const
       buckets_(
           slab.values().numel(), slab.values().dtype(), ranks, precision,
           [this](std::size_t i) { pieces_[i]->squared_norm = pieces_[i]->optimizer->squared_norm(); }, bucket,
-          whole_stretches(slab, units)) {
+          whole_ranges(slab, units)) {
   for (const auto [begin, end] : buckets_.own()) {
     pieces_.push_back(std::make_unique<Piece>(slab.part(begin, end, slab.values(), slab.gradients()), make));
   }

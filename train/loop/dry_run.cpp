@@ -14,7 +14,7 @@
 #include "core/parallel.h"
 #include "core/steady_clock.h"
 #include "train/config/matmul_config.h"
-#include "train/distributed/optim_config.h"
+#include "train/distributed/make_optimizer.h"
 #include "train/loop/trainer.h"
 
 namespace tapeformer {

@@ -6,7 +6,7 @@
 
 #include "core/memory.h"
 #include "train/config/matmul_config.h"
-#include "train/distributed/votes.h"
+#include "train/distributed/step_requests.h"
 #include "train/loop/finite_values.h"
 #include "train/loop/layer_watch.h"
 #include "train/loop/metrics_lines.h"
@@ -62,8 +62,8 @@ class Trainer {
       }
       if (publishing_ended()) finish_publishing();  // reports the error of a failed publication soon
       if (!is_due(std::max<std::int64_t>(config_.train.sync_every, 1))) continue;
-      const Votes votes = agree();
-      budget_.set_end(votes.end);
+      const StepRequests requests = exchange_requests();
+      budget_.set_end(requests.end);
       bool is_best = false;
       if (is_due(config_.eval.every) || is_last()) {
         is_best = evaluate();
@@ -72,9 +72,9 @@ class Trainer {
       if (ranks_.is_root() && is_due(config_.train.sample_every)) write_samples();
       // The checkpoint comes after everything else that a step writes: a run that is killed resumes after the
       // checkpoint.
-      if (is_best || is_due(config_.checkpoint.every) || is_last() || votes.save) save();
-      if (votes.stop) end = TrainEnd::stopped;
-      if (votes.time_is_out) end = TrainEnd::out_of_time;
+      if (is_best || is_due(config_.checkpoint.every) || is_last() || requests.save) save();
+      if (requests.stop) end = TrainEnd::stopped;
+      if (requests.time_is_out) end = TrainEnd::out_of_time;
     }
     save();
     finish_publishing();
@@ -87,21 +87,21 @@ class Trainer {
     return end;
   }
 
-  Votes agree() {
+  StepRequests exchange_requests() {
     if (hooks_.cooldown_requested && hooks_.cooldown_requested()) budget_.ask_for_cooldown();
     const bool time_is_out = max_minutes_ > 0 && elapsed_here() >= 60 * max_minutes_;
     const std::int64_t end = ranks_.is_root() ? budget_.choose_end() : 0;
-    const Votes own{.save = minutes_due(), .time_is_out = time_is_out, .cool_down = budget_.is_asked(), .end = end};
-    const Votes votes = agreement_.after_step(own, step_s_);
-    if (votes.cool_down) budget_.ask_for_cooldown();  // rank 0 answers after the next step
-    return votes;
+    const StepRequests requests = request_exchange_.after_step(
+        {.save = minutes_due(), .time_is_out = time_is_out, .cool_down = budget_.is_asked(), .end = end}, step_s_);
+    if (requests.cool_down) budget_.ask_for_cooldown();  // rank 0 answers after the next step
+    return requests;
   }
 
   // Called between two micro-steps; returns whether any rank was asked to stop.
   bool agree_to_stop(std::int64_t done) {
-    if (!agreement_.asks_after(done)) return false;
+    if (!request_exchange_.asks_after(done)) return false;
     begin_piece("micro-step");
-    return agreement_.stop_within_step();
+    return request_exchange_.stop_within_step();
   }
   void begin_piece(const std::string& piece) {
     budget_.begin(piece);
@@ -327,7 +327,7 @@ class Trainer {
                      config_.train.minutes > 0 ? objective_.evaluation_in_steps() : 0,
                      hooks_.after_s,
                      hooks_.cooldown};
-  Agreement agreement_{ranks_, config_.train.accumulate, hooks_.stop_requested};
+  RequestExchange request_exchange_{ranks_, config_.train.accumulate, hooks_.stop_requested};
   const std::function<bool(std::int64_t)> stop_between_ = [this](std::int64_t done) { return agree_to_stop(done); };
   const double waited_before_ = ranks_.waited_s();
   // The publication of the newest checkpoint, on its own thread. It is the last member, so that it is destroyed first:

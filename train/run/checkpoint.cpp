@@ -9,7 +9,7 @@
 
 #include "core/files.h"
 #include "core/parallel.h"
-#include "train/run/optimizer_shares.h"
+#include "train/run/optimizer_shards.h"
 
 namespace tapeformer {
 namespace {
@@ -59,12 +59,12 @@ nlohmann::ordered_json fields_of(const TrainingState& state, bool regular) {
 std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const Module& model,
                                                    const Optimizer& optimizer, const TrainingState& state,
                                                    const CheckpointOptions& options, Communicator& ranks) {
-  const auto write_share = [&](const std::filesystem::path& staging) {
+  const auto write_shard = [&](const std::filesystem::path& staging) {
     write_safetensors(staging / optimizer_file(ranks.rank(), ranks.size()), optimizer.state());
   };
   if (!ranks.is_root()) {
     ranks.barrier();  // waits until the staging folder exists
-    write_share(run.staging(state.step));
+    write_shard(run.staging(state.step));
     ranks.barrier();
     return nullptr;
   }
@@ -74,14 +74,14 @@ std::unique_ptr<StagedCheckpoint> stage_checkpoint(const RunFolder& run, const M
     const NamedTensors weights = model.learned_tensors();
     const auto write = [&](std::int64_t file, std::int64_t) {
       if (file == 0) {
-        write_share(staging);
+        write_shard(staging);
       } else {
         write_safetensors(staging / kModelFile, weights, {{"format", "pt"}});
       }
     };
     if (!state.recurrent_state.empty()) write_safetensors(staging / kRecurrentStateFile, state.recurrent_state);
     parallel_for(0, 2, 1, write);  // both at once: the time is spent copying to the file cache, not on the disk
-    ranks.barrier();               // waits until all shares are written
+    ranks.barrier();               // waits until all shards are written
   };
   return std::make_unique<StagedCheckpoint>(run, state.step, fields_of(state, options.regular), write_files);
 }
@@ -142,11 +142,11 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
                               const Communicator& ranks) {
   const std::filesystem::path folder = run.checkpoint(step);
   const nlohmann::ordered_json fields = read_checkpoint_state(folder);
-  const OptimizerShares shares(folder);
+  const OptimizerShards shards(folder);
   TrainingState state;
   try {
     state = state_of(fields, step);
-    shares.load(optimizer, ranks.rank(), ranks.size());
+    shards.load(optimizer, ranks.rank(), ranks.size());
     if (is_there(folder / kRecurrentStateFile)) {
       for (auto& [name, tensor] : read_safetensors(folder / kRecurrentStateFile))
         state.recurrent_state.emplace_back(name, tensor);
@@ -240,14 +240,14 @@ StagedAverage stage_moving_average(const RunFolder& run) {
   const std::filesystem::path folder = run.checkpoint(all.back());
   require_valid(folder);
   const SafetensorsFile file(folder / kModelFile);
-  const OptimizerShares shares(folder);
+  const OptimizerShards shards(folder);
   NamedTensors weights, averages;
   for (const auto& [name, entry] : file.entries()) {
     weights.emplace_back(name, file.read(name));
     const std::string average = str_cat(Optimizer::kMovingAverage, ".", name);
-    if (shares.contains(average)) averages.emplace_back(average, weights.back().second);
+    if (shards.contains(average)) averages.emplace_back(average, weights.back().second);
   }
-  shares.read(averages);  // into the memory of `weights`
+  shards.read(averages);  // into the memory of `weights`
   return stage_weights(run, {all.back()}, weights, {{"moving_average", true}});
 }
 

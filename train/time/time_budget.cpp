@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "train/config/key_text.h"
-#include "train/distributed/optim_config.h"
+#include "train/distributed/make_optimizer.h"
 
 namespace tapeformer {
 namespace {

@@ -33,7 +33,7 @@ struct BiasCorrection {
 template <class T>
 void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, std::span<const DecayPart> parts);
 
-// The same with m (which has a sign) and v (which has none) in fewer bits, for all stretches of the layout, each of
+// The same with m (which has a sign) and v (which has none) in fewer bits, for all ranges of the layout, each of
 // which lies in one part: an update computes in f32 with what the state says, and rounds the new m and v.
 void adamw(float* w, const ReducedState& m, const ReducedState& v, const float* grad, const AdamWStep& step,
            std::span<const DecayPart> parts, const StateLayout& layout);

@@ -16,7 +16,7 @@ struct DecayPart {
 
 inline std::int64_t element_count(std::span<const DecayPart> parts) { return parts.empty() ? 0 : parts.back().end; }
 
-// Calls f(i, stop, part) for each stretch [i, stop) of [begin, end) that lies in one part. The parts must reach
+// Calls f(i, stop, part) for each range [i, stop) of [begin, end) that lies in one part. The parts must reach
 // up to `end`.
 template <class F>
 void for_each_decay(std::span<const DecayPart> parts, std::int64_t begin, std::int64_t end, const F& f) {

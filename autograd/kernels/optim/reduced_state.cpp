@@ -6,11 +6,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 
-void decode_stretch(float* out, const ReducedState& state, const StateStretch& stretch, std::int64_t first,
-                    std::int64_t count) {
+void decode_range(float* out, const ReducedState& state, const StateRange& range, std::int64_t first,
+                  std::int64_t count) {
   for (const std::int64_t end = first + count; first < end;) {
     const std::int64_t block = first / kStateBlock, n = std::min(end, (block + 1) * kStateBlock) - first;
-    decode_numbers(out, state, stretch.state_begin + first, stretch.first_block + block, n);
+    decode_numbers(out, state, range.state_begin + first, range.first_block + block, n);
     out += n;
     first += n;
   }
@@ -34,10 +34,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tapeformer::kernels {
 
-HWY_EXPORT(decode_stretch);
-void decode_state(float* out, const ReducedState& state, const StateStretch& stretch, std::int64_t first,
+HWY_EXPORT(decode_range);
+void decode_state(float* out, const ReducedState& state, const StateRange& range, std::int64_t first,
                   std::int64_t count) {
-  HWY_DYNAMIC_DISPATCH(decode_stretch)(out, state, stretch, first, count);
+  HWY_DYNAMIC_DISPATCH(decode_range)(out, state, range, first, count);
 }
 
 HWY_EXPORT(accumulate_block);

@@ -51,30 +51,30 @@ struct ReducedState {
   float* scales;
 };
 
-// A parameter, or a stretch of one that begins at one of its blocks: the index of its first element among the weights
+// A parameter, or a range of one that begins at one of its blocks: the index of its first element among the weights
 // and gradients (a multiple of kStateAlignment) and in the state, the number of its elements, and the index of its
 // first block.
-struct StateStretch {
+struct StateRange {
   std::int64_t begin, state_begin, size, first_block;
 };
 
-// The stretches of an optimizer's state in their order, each beginning with the block after the last one of the stretch
+// The ranges of an optimizer's state in their order, each beginning with the block after the last one of the range
 // before, and the random numbers of one step. A block whose first element is e of the weights, with `offset` added, has
 // 128 random words: 32 of the key's sequence, from 2·e on, and three times 32 more, each of which follows from the word
 // 32 before it by xorshift (Marsaglia 2003: 13, 17, 5), because Philox would take longer than the update. Element i of
 // the block has half i of them (the lower half of a word comes first), 16 bits that round the first moment, and with
 // their two bytes exchanged the second one. `offset` is a multiple of kStateAlignment.
 struct StateLayout {
-  std::span<const StateStretch> stretches;
+  std::span<const StateRange> ranges;
   RandomKey key;
   std::int64_t offset;
 };
 
-// out (count) = the numbers of the state's stretch, from its element `first` on.
-void decode_state(float* out, const ReducedState& state, const StateStretch& stretch, std::int64_t first,
+// out (count) = the numbers of the state's range, from its element `first` on.
+void decode_state(float* out, const ReducedState& state, const StateRange& range, std::int64_t first,
                   std::int64_t count);
 
-// m = momentum·m + scale·grad for all stretches, rounded.
+// m = momentum·m + scale·grad for all ranges, rounded.
 void accumulate_momentum(const ReducedState& m, const float* grad, float momentum, float scale,
                          const StateLayout& layout);
 

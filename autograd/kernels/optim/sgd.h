@@ -21,7 +21,7 @@ struct SgdStep {
 template <class T>
 void sgd(T* w, T* v, const T* grad, const SgdStep& step, std::span<const DecayPart> parts);
 
-// The same with v, which has a sign, in fewer bits, for all stretches of the layout, each of which lies in one part.
+// The same with v, which has a sign, in fewer bits, for all ranges of the layout, each of which lies in one part.
 // The momentum is above 0.
 void sgd(float* w, const ReducedState& v, const float* grad, const SgdStep& step, std::span<const DecayPart> parts,
          const StateLayout& layout);

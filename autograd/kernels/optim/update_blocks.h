@@ -18,23 +18,22 @@ struct StateBlock {
 
 inline std::int64_t element_count(const StateLayout& layout) {
   std::int64_t elements = 0;
-  for (const StateStretch& stretch : layout.stretches) elements += stretch.size;
+  for (const StateRange& range : layout.ranges) elements += range.size;
   return elements;
 }
 
-// Calls f(block) for all blocks of all stretches, in parallel.
+// Calls f(block) for all blocks of all ranges, in parallel.
 template <class F>
 void for_each_block(const StateLayout& layout, const F& f) {
-  if (layout.stretches.empty()) return;
-  const StateStretch& last = layout.stretches.back();
+  if (layout.ranges.empty()) return;
+  const StateRange& last = layout.ranges.back();
   const std::int64_t blocks = last.first_block + state_blocks(last.size);
   parallel_for(0, blocks, kGrain / kStateBlock, [&](std::int64_t i, std::int64_t end) {
-    auto stretch = std::ranges::upper_bound(layout.stretches, i, {}, &StateStretch::first_block) - 1;
+    auto range = std::ranges::upper_bound(layout.ranges, i, {}, &StateRange::first_block) - 1;
     for (; i < end; ++i) {
-      while (i >= stretch->first_block + state_blocks(stretch->size)) ++stretch;
-      const std::int64_t first = (i - stretch->first_block) * kStateBlock;
-      f(StateBlock{stretch->begin + first, stretch->state_begin + first, std::min(kStateBlock, stretch->size - first),
-                   i});
+      while (i >= range->first_block + state_blocks(range->size)) ++range;
+      const std::int64_t first = (i - range->first_block) * kStateBlock;
+      f(StateBlock{range->begin + first, range->state_begin + first, std::min(kStateBlock, range->size - first), i});
     }
   });
 }

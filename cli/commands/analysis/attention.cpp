@@ -48,15 +48,15 @@ void require_text(const AttentionArguments& arguments) {
 }
 
 // The loss of the file that the arguments name, by the place in windows as long as the context.
-LossParts loss_by_position(const AttentionArguments& arguments, const TrainedLanguageModel& run) {
+LossBreakdown loss_by_position(const AttentionArguments& arguments, const TrainedLanguageModel& run) {
   const EncodedText text = read_text(arguments.by_position, run, *run.tokenizer, warn);
   check(text.ids.size() >= 2, arguments.by_position, ": has ", text.ids.size(), " tokens, at least 2 are needed");
   const std::int64_t context = window_context(*run.model, 0);
-  std::vector<LossParts> divisions{parts_by_position(context)};
+  std::vector<LossBreakdown> breakdowns{breakdown_by_position(context)};
   const std::span<const std::int32_t> ids = text.ids;
-  evaluate_parts(*run.model, ids, {.context = context, .stride = context}, divisions,
-                 start_progress(show_progress, "evaluating"));
-  return std::move(divisions.front());
+  evaluate_breakdowns(*run.model, ids, {.context = context, .stride = context}, breakdowns,
+                      start_progress(show_progress, "evaluating"));
+  return std::move(breakdowns.front());
 }
 
 std::vector<AttentionText> of_language_model(const AttentionArguments& arguments) {

@@ -72,7 +72,7 @@ std::string strongest(const HeadStudy& study, const char* kind,
                       const std::function<std::optional<double>(const HeadReport&)>& score) {
   const auto head = std::ranges::max_element(study.heads, {}, [&](const HeadReport& one) { return score(one); });
   const std::optional<double> highest = score(*head);
-  return highest ? fmt::format("most {}: head {}, {:.3f}\n", kind, head_name(head->place), *highest) : "";
+  return highest ? fmt::format("most {}: head {}, {:.3f}\n", kind, head_name(head->index), *highest) : "";
 }
 
 std::string heads_text(const HeadStudy& study, std::span<const HeadReport> shown) {
@@ -87,7 +87,7 @@ std::string heads_text(const HeadStudy& study, std::span<const HeadReport> shown
   table.add({"head", "loss rises", "previous", "same", "induction", "on random", "first", "distance"});
   for (const HeadReport& head : shown) {
     const auto& [previous, same_token, induction, first, distance] = head.scores;
-    table.add({head_name(head.place), fmt::format("{:+.4f}", head.loss_rise), score_text(previous),
+    table.add({head_name(head.index), fmt::format("{:+.4f}", head.loss_rise), score_text(previous),
                score_text(same_token), score_text(induction), score_text(head.repeated), score_text(first),
                distance ? fmt::format("{:.1f}", *distance) : "–"});
   }

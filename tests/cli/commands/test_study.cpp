@@ -150,7 +150,8 @@ TEST_CASE("study: a check does not hold if a seed that failed has no such measur
       .claim = "c",
       .variants = {{.name = "v"}},
       .measures = {{.name = "loss", .value = ""}, {.name = "BLEU", .value = ""}},
-      .checks = {{.measure = "BLEU", .of = "v", .lower = false, .than = "", .than_measure = "", .bound = 25}}};
+      .checks = {
+          {.variant = "v", .measure = "BLEU", .lower = false, .other_variant = "", .other_measure = "", .bound = 25}}};
   std::vector<StudyRun> runs{{.variant = 0, .seed = 1, .folder = "1", .values = {{"loss", 2.0}, {"BLEU", 30.0}}},
                              {.variant = 0, .seed = 2, .folder = "2", .values = {{"loss", 2.0}, {"BLEU", 31.0}}}};
   CHECK(study_json(study, runs, {})["shown"] == true);
@@ -303,5 +304,5 @@ TEST_CASE("study: the example of the docs is one") {
   folder.write("example.toml", docs.substr(begin, docs.find("```", begin) - begin));
   const tapeformer::cli::Study study = tapeformer::cli::load_study(folder.path / "example.toml");
   CHECK(study.measures.size() == 3);
-  CHECK(study.checks.front().by == 0.1);
+  CHECK(study.checks.front().margin == 0.1);
 }

@@ -27,7 +27,7 @@ TEST_CASE("switches: a value residual mixes the first layer's values in as eleme
     return all;
   };
   const Gradients fused = run([&](const Variable& in, const Variable& values) {
-    return attention.forward(in, {}, nullptr, {}, {.read = values});
+    return attention.forward(in, {}, nullptr, {}, {.values = values});
   });
   const Gradients twin = run([&](const Variable& in, const Variable& values) {
     const Variable packed = attention.qkv.forward(in), share = attention.value_mix.on(*in.tape());

@@ -3,7 +3,7 @@
 
 #include "autograd/kernels/gemm/precision.h"
 #include "autograd/ops/ops.h"
-#include "nn/attention/head_places.h"
+#include "nn/attention/head_ablation.h"
 #include "nn/optim/optimizers.h"
 #include "nn/optim/parameter_slab.h"
 #include "tests/nn/family_support.h"

@@ -165,9 +165,9 @@ TEST_CASE("ranks: by Muon, 2, 3 and 4 of them train as one process does, in f64,
   check_ranks_are_one_process<Transformer>(small_transformer(), config);
 }
 
-TEST_CASE("ranks: shares of whole stretches cover the slab, nearly as large as each other") {
-  // Three layers of a stretch that may be cut and one that may not, and a stretch that may be cut in one place.
-  std::vector<GradientBuckets::Stretch> whole;
+TEST_CASE("ranks: shares of whole ranges cover the slab, nearly as large as each other") {
+  // Three layers of a range that may be cut and one that may not, and a range that may be cut in one place.
+  std::vector<GradientBuckets::Range> whole;
   for (const std::int64_t begin : {160, 1600, 3200}) whole.push_back({begin, begin + 1024, 1024});
   whole.push_back({4400, 4800, 256});
   constexpr std::int64_t kElements = 4800;

@@ -10,7 +10,7 @@
 
 #include "autograd/ops/ops.h"
 #include "tests/temp_folder.h"
-#include "train/distributed/optim_config.h"
+#include "train/distributed/make_optimizer.h"
 #include "train/loop/trainer.h"
 #include "train/run/chosen_checkpoint.h"
 #include "train/run/metrics.h"

@@ -5,7 +5,7 @@
 #include "autograd/tensor/allocator.h"
 #include "core/error.h"
 #include "tests/train/toy.h"
-#include "train/run/optimizer_shares.h"
+#include "train/run/optimizer_shards.h"
 
 using namespace tapeformer;
 
@@ -144,7 +144,7 @@ TEST_CASE("checkpoint: moments of parameters that do not learn any more are left
   Toy other;
   const ParameterSlab slab(other.model, [&](std::string_view name) { return learns(name) ? 1 : 0; });
   const auto optimizer = make_optimizer(other.resolved, slab);
-  OptimizerShares(folder.path).load(*optimizer, 0, 1);
+  OptimizerShards(folder.path).load(*optimizer, 0, 1);
   const NamedTensors state = optimizer->state();
   std::size_t found = 0;
   for (const auto& [name, values] : toy.optimizer.state()) {

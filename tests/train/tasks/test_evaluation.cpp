@@ -9,7 +9,7 @@
 #include "autograd/tensor/allocator.h"
 #include "core/error.h"
 #include "nn/models/gpt.h"
-#include "tasks/text/loss_parts.h"
+#include "tasks/text/loss_breakdown.h"
 #include "tasks/text/text_evaluation.h"
 #include "tests/train/toy.h"
 
@@ -222,7 +222,7 @@ TEST_CASE("evaluation: what cannot be") {
                        "text is too short to evaluate: expected at least 2 tokens, got 1", Error);
 }
 
-TEST_CASE("loss by parts: positions and frequencies divide the loss, and their parts add up to it") {
+TEST_CASE("loss by bins: positions and frequencies divide the loss, and their bins add up to it") {
   const Gpt model(bigram_config());
   make_bigram(model);
   const std::vector<std::int32_t> tokens = some_tokens(101, 3);
@@ -230,13 +230,13 @@ TEST_CASE("loss by parts: positions and frequencies divide the loss, and their p
   training.resize(17, 2);
   for (const std::int64_t stride : {12, 5}) {
     const WindowOptions options{.context = 12, .stride = stride, .batch = 3};
-    std::vector<LossParts> divisions{parts_by_position(12), parts_by_frequency(view(training), 3)};
-    const Evaluation all = evaluate_parts(model, view(tokens), options, divisions);
+    std::vector<LossBreakdown> breakdowns{breakdown_by_position(12), breakdown_by_frequency(view(training), 3)};
+    const Evaluation all = evaluate_breakdowns(model, view(tokens), options, breakdowns);
     CHECK(all.tokens == 100);
     CHECK(all.nats == doctest::Approx(expected_nats(tokens)).epsilon(1e-6));
     CHECK(all.nats == doctest::Approx(evaluate(model, view(tokens), options).nats).epsilon(1e-6));
     // The same, token by token. The windows after the first score the last `stride` of their tokens.
-    std::map<std::int64_t, LossPart> positions, counts;
+    std::map<std::int64_t, LossBin> positions, counts;
     for (std::size_t i = 1; i < tokens.size(); ++i) {
       const std::int64_t target = static_cast<std::int64_t>(i);
       const std::int64_t before = target <= 12 ? target : 12 - stride + (target - 13) % stride + 1;
@@ -244,29 +244,29 @@ TEST_CASE("loss by parts: positions and frequencies divide the loss, and their p
       const bool right = p == *std::ranges::max_element(kTable[tokens[i - 1]]);
       const std::int64_t last = before <= 2 ? before : before <= 4 ? 4 : before <= 8 ? 8 : 12;
       const std::int64_t times = tokens[i] == 0 ? 99 : tokens[i] == 1 ? 0 : 9;
-      for (LossPart* const part : {&positions[last], &counts[times]}) {
-        ++part->tokens, part->right += right, part->nats -= std::log(p);
+      for (LossBin* const bin : {&positions[last], &counts[times]}) {
+        ++bin->tokens, bin->right += right, bin->nats -= std::log(p);
       }
     }
-    const auto check_parts = [](const LossParts& division, const std::map<std::int64_t, LossPart>& expected) {
-      std::int64_t first = division.parts.front().first, scored = 0;
-      for (const LossPart& part : division.parts) {
-        CHECK(part.first == first);
-        first = part.last + 1;
-        const auto found = expected.find(part.last);
+    const auto check_bins = [](const LossBreakdown& breakdown, const std::map<std::int64_t, LossBin>& expected) {
+      std::int64_t first = breakdown.bins.front().first, scored = 0;
+      for (const LossBin& bin : breakdown.bins) {
+        CHECK(bin.first == first);
+        first = bin.last + 1;
+        const auto found = expected.find(bin.last);
         if (found == expected.end()) {
-          CHECK(part.tokens == 0);
+          CHECK(bin.tokens == 0);
           continue;
         }
-        CHECK(part.tokens == found->second.tokens);
-        CHECK(part.right == found->second.right);
-        CHECK(part.nats == doctest::Approx(found->second.nats).epsilon(1e-6));
-        scored += part.tokens;
+        CHECK(bin.tokens == found->second.tokens);
+        CHECK(bin.right == found->second.right);
+        CHECK(bin.nats == doctest::Approx(found->second.nats).epsilon(1e-6));
+        scored += bin.tokens;
       }
       CHECK(scored == 100);
     };
-    check_parts(divisions[0], positions);
-    check_parts(divisions[1], counts);
-    for (const LossPart& part : divisions[1].parts) CHECK(part.kinds == 1);
+    check_bins(breakdowns[0], positions);
+    check_bins(breakdowns[1], counts);
+    for (const LossBin& bin : breakdowns[1].bins) CHECK(bin.kinds == 1);
   }
 }

@@ -99,15 +99,15 @@ TEST_CASE("head study: the rise of the loss is that of the model without the hea
   const AttentionMap first = of_window(0), second = of_window(1);
   for (std::size_t i = 0; i < study.heads.size(); ++i) {
     const HeadReport& head = study.heads[i];
-    CAPTURE(head_name(head.place));
+    CAPTURE(head_name(head.index));
     if (i > 0) CHECK(study.heads[i - 1].loss_rise >= head.loss_rise);
     TestGpt without;
-    remove_heads(without, std::array{head.place});
+    remove_heads(without, std::array{head.index});
     const double loss = evaluate(without, std::span<const std::int32_t>(ids), {}).loss();
     CHECK(head.loss_rise == doctest::Approx(loss - study.all.loss()).epsilon(1e-12));
     CHECK(std::abs(head.loss_rise) > 1e-6);
     const auto scores = [&](const AttentionMap& map, int window) {
-      const Tensor weights = map.weights[head.place.layer].slice(0, head.place.head, head.place.head + 1);
+      const Tensor weights = map.weights[head.index.layer].slice(0, head.index.head, head.index.head + 1);
       return head_scores(weights.contiguous().reshape({16, 16}), std::span(ids).subspan(16 * window, 16));
     };
     CHECK(*head.scores.previous ==
@@ -156,17 +156,17 @@ TEST_CASE("head study: an encoder-decoder has the heads of three stacks, those o
   REQUIRE(study.heads.size() == 9);
   const std::vector<AttentionMap> maps = attention_of(model, Ids{4, 5, 6}, Ids{6, 5}, kSymbols);
   for (const HeadReport& head : study.heads) {
-    CAPTURE(head_name(head.place));
+    CAPTURE(head_name(head.index));
     CHECK(std::abs(head.loss_rise) > 1e-9);
     CHECK(!head.repeated.has_value());
-    if (head.place.stack == "cross") {
+    if (head.index.stack == "cross") {
       check_scores(head.scores, {});
       continue;
     }
-    const bool encoder = head.place.stack == "encoder";
+    const bool encoder = head.index.stack == "encoder";
     const Ids ids = encoder ? Ids{4, 5, 6, 1} : Ids{5, 6, 5};
     const Tensor& all = maps[encoder ? 0 : 1].weights[0];
-    const Tensor weights = all.slice(0, head.place.head, head.place.head + 1).contiguous();
+    const Tensor weights = all.slice(0, head.index.head, head.index.head + 1).contiguous();
     check_scores(head.scores, head_scores(weights.reshape({std::ssize(ids), std::ssize(ids)}), ids));
   }
 }

@@ -1,4 +1,5 @@
-// The optimizer and the schedule that a configuration describes.
+// Makes the optimizer and the schedule that a configuration describes. (This is not in train/config, because several
+// ranks get a sharded optimizer.)
 #pragma once
 
 #include "nn/optim/optimizers.h"
@@ -20,6 +21,7 @@ ShardUnits shard_units(const ResolvedConfig& config);
 // elements, beside its value and gradient: its state, the moving average of train.ema, and with train.sync_every also
 // the shared values and the momentum of the outer step.
 std::int64_t optimizer_bytes(const ResolvedConfig& config, ParameterKind kind, std::int64_t elements);
+// Returns the schedule of the learning rate.
 ScheduleSpec schedule_spec(const ResolvedConfig& config);
 
 }  // namespace tapeformer

@@ -8,7 +8,7 @@
 
 namespace tapeformer {
 
-struct PairEmbeddingsConfig {
+struct Seq2SeqEmbeddingsConfig {
   std::int64_t source_vocab = 0, target_vocab = 0, dim = 0;
   TiedEmbeddings tied = TiedEmbeddings::all;
   Init source_init, target_init;  // target_init is not used if both embeddings are tied
@@ -17,23 +17,23 @@ struct PairEmbeddingsConfig {
 
 // The parameters source_embedding.weight (source_vocab, dim) and target_embedding.weight (target_vocab, dim), which are
 // the same parameter if all embeddings are tied.
-class PairEmbeddings : public Module {
+class Seq2SeqEmbeddings : public Module {
  public:
   // Throws UsageError if both are tied but the vocabularies differ in size.
-  explicit PairEmbeddings(const PairEmbeddingsConfig& config);
+  explicit Seq2SeqEmbeddings(const Seq2SeqEmbeddingsConfig& config);
 
   Embedding source, target;
 };
 
-// The head that predicts target tokens. PairEmbeddingsConfig::tied says whether its weight is that of an embedding.
-struct PairHeadConfig {
+// The head that predicts target tokens. Seq2SeqEmbeddingsConfig::tied says whether its weight is that of an embedding.
+struct Seq2SeqHeadConfig {
   bool with_bias = false;
   Init init;           // of the weight; not used where it is tied
   double softcap = 0;  // the bound of the logits; 0: none
 };
 
 // An encoder-decoder with an embedding for each language and one head. A subclass registers both, in its own order.
-class PairModel : public EncoderDecoder {
+class Seq2SeqModel : public EncoderDecoder {
  public:
   std::int64_t vocab() const override { return embeddings_.source.weight.size(0); }
   std::int64_t target_vocab() const override { return embeddings_.target.weight.size(0); }
@@ -41,10 +41,10 @@ class PairModel : public EncoderDecoder {
   Variable logits(const Variable& features) const override { return head_.logits(features); }
 
  protected:
-  // Throws UsageError as PairEmbeddings does.
-  PairModel(const PairEmbeddingsConfig& embeddings, const PairHeadConfig& head);
+  // Throws UsageError as Seq2SeqEmbeddings does.
+  Seq2SeqModel(const Seq2SeqEmbeddingsConfig& embeddings, const Seq2SeqHeadConfig& head);
 
-  PairEmbeddings embeddings_;
+  Seq2SeqEmbeddings embeddings_;
   LMHead head_;
 };
 

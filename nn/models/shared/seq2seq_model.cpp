@@ -1,10 +1,10 @@
-#include "nn/models/shared/pair_embeddings.h"
+#include "nn/models/shared/seq2seq_model.h"
 
 #include "core/error.h"
 
 namespace tapeformer {
 
-PairEmbeddings::PairEmbeddings(const PairEmbeddingsConfig& config)
+Seq2SeqEmbeddings::Seq2SeqEmbeddings(const Seq2SeqEmbeddingsConfig& config)
     : source(config.source_vocab, config.dim, config.source_init, config.dtype),
       target(config.tied == TiedEmbeddings::all ? 0 : config.target_vocab, config.dim, config.target_init,
              config.dtype) {
@@ -22,7 +22,7 @@ PairEmbeddings::PairEmbeddings(const PairEmbeddingsConfig& config)
   register_tied("target_embedding.weight", target.weight);
 }
 
-PairModel::PairModel(const PairEmbeddingsConfig& embeddings, const PairHeadConfig& head)
+Seq2SeqModel::Seq2SeqModel(const Seq2SeqEmbeddingsConfig& embeddings, const Seq2SeqHeadConfig& head)
     : embeddings_(embeddings),
       head_(embeddings_.target, embeddings.tied != TiedEmbeddings::none, embeddings.dim, head.with_bias, head.init,
             embeddings.dtype, head.softcap) {}

@@ -15,11 +15,11 @@ namespace tapeformer {
 std::string optimizer_file(int rank, int ranks);
 
 // Reads the files as one state: a tensor PREFIX.NAME is the state of a whole parameter, and PREFIX.NAME@FIRST is a
-// one-dimensional stretch of it that begins at the element FIRST.
-class OptimizerShares {
+// one-dimensional range of it that begins at the element FIRST.
+class OptimizerShards {
  public:
   // Throws Error when there is no file, one is missing, or one is damaged.
-  explicit OptimizerShares(const std::filesystem::path& folder);
+  explicit OptimizerShards(const std::filesystem::path& folder);
 
   // Reads every part of the state of the optimizer of rank `rank` of `ranks`, from whichever file has it. If each file
   // has a whole state of its own, as after ranks that stepped by themselves (train.sync_every), it is read from the
@@ -27,7 +27,7 @@ class OptimizerShares {
   // changes nothing, when a part is missing or does not fit.
   void load(Optimizer& optimizer, int rank, int ranks) const;
 
-  // Returns whether the files have a tensor of this name, whole or in stretches.
+  // Returns whether the files have a tensor of this name, whole or in ranges.
   bool contains(std::string_view name) const;
   // Reads these tensors of whole parameters. Throws Error, and changes nothing, when a part is missing or does not fit.
   void read(const NamedTensors& places) const { read_parts(places, 0); }

@@ -1,4 +1,4 @@
-#include "train/run/optimizer_shares.h"
+#include "train/run/optimizer_shards.h"
 
 #include <algorithm>
 #include <charconv>
@@ -23,7 +23,7 @@ struct PartName {
   std::int64_t begin = 0;
 };
 
-// A stretch of a parameter's state in a file, and its destination.
+// A range of a parameter's state in a file, and its destination.
 struct Piece {
   std::size_t file;
   std::string name;
@@ -51,7 +51,7 @@ std::string optimizer_file(int rank, int ranks) {
   return name;
 }
 
-OptimizerShares::OptimizerShares(const std::filesystem::path& folder) {
+OptimizerShards::OptimizerShards(const std::filesystem::path& folder) {
   int ranks = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     int first = 0;
@@ -64,7 +64,7 @@ OptimizerShares::OptimizerShares(const std::filesystem::path& folder) {
   }
 }
 
-void OptimizerShares::load(Optimizer& optimizer, int rank, int ranks) const {
+void OptimizerShards::load(Optimizer& optimizer, int rank, int ranks) const {
   const NamedTensors places = optimizer.state();
   // Older versions also saved moments of parameters that no gradient reaches in fine-tuning.
   const bool has_more = files_.front().entries().size() > places.size();
@@ -73,14 +73,14 @@ void OptimizerShares::load(Optimizer& optimizer, int rank, int ranks) const {
   read_parts(places, rank);
 }
 
-bool OptimizerShares::contains(std::string_view name) const {
+bool OptimizerShards::contains(std::string_view name) const {
   return std::ranges::any_of(files_, [&](const SafetensorsFile& file) {
     return std::ranges::any_of(file.entries(), [&](const auto& entry) { return PartName(entry.first).whole == name; });
   });
 }
 
 // Throws Error unless the files have the same kinds of state for each parameter as `places`.
-void OptimizerShares::check_kinds(const NamedTensors& places) const {
+void OptimizerShards::check_kinds(const NamedTensors& places) const {
   std::set<std::string> names, wanted;
   for (const SafetensorsFile& file : files_) {
     for (const auto& [name, entry] : file.entries()) names.insert(PartName(name).whole);
@@ -93,7 +93,7 @@ void OptimizerShares::check_kinds(const NamedTensors& places) const {
   }
 }
 
-void OptimizerShares::read_parts(const NamedTensors& places, int rank) const {
+void OptimizerShards::read_parts(const NamedTensors& places, int rank) const {
   struct Stored {
     std::size_t file;
     std::string name;

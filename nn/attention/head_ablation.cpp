@@ -1,4 +1,4 @@
-#include "nn/attention/head_places.h"
+#include "nn/attention/head_ablation.h"
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ struct AttentionLayer {
   const Linear* output;  // its weight is W_O (dim, heads·d_v)
 };
 
-// Reads the place of an attention layer from its module's name: "blocks.LAYER.attention", or in an encoder-decoder
+// Reads where an attention layer is from its module's name: "blocks.LAYER.attention", or in an encoder-decoder
 // "STACK.blocks.LAYER.attention".
 AttentionLayer layer_of(const std::string& name, bool cross, std::int64_t heads, const Linear& out) {
   constexpr std::string_view kBlocks = "blocks.";
@@ -39,13 +39,13 @@ std::vector<AttentionLayer> attention_layers(const Module& model) {
 
 // Returns views of the columns of W_O that belong to the heads and, if W_O has an adapter, of the same columns of the
 // adapter's matrix A.
-std::vector<Tensor> columns_of(const Module& model, std::span<const HeadPlace> places) {
+std::vector<Tensor> columns_of(const Module& model, std::span<const HeadIndex> heads) {
   std::vector<Tensor> columns;
   for (const AttentionLayer& layer : attention_layers(model)) {
     const Tensor weight = layer.output->weight.value();
     const std::int64_t width = weight.size(1) / layer.heads;
     for (std::int64_t head = 0; head < layer.heads; ++head) {
-      if (std::ranges::find(places, HeadPlace{layer.stack, layer.layer, head}) == places.end()) continue;
+      if (std::ranges::find(heads, HeadIndex{layer.stack, layer.layer, head}) == heads.end()) continue;
       columns.push_back(weight.slice(1, head * width, (head + 1) * width));
       if (!layer.output->has_adapter()) continue;
       columns.push_back(layer.output->adapter().a.value().slice(1, head * width, (head + 1) * width));
@@ -56,41 +56,41 @@ std::vector<Tensor> columns_of(const Module& model, std::span<const HeadPlace> p
 
 }  // namespace
 
-std::string head_name(const HeadPlace& place) {
-  return str_cat(place.stack == "self" ? "" : place.stack + '.', place.layer, '.', place.head);
+std::string head_name(const HeadIndex& index) {
+  return str_cat(index.stack == "self" ? "" : index.stack + '.', index.layer, '.', index.head);
 }
 
-std::vector<HeadPlace> head_places(const Module& model) {
-  std::vector<HeadPlace> places;
+std::vector<HeadIndex> all_heads(const Module& model) {
+  std::vector<HeadIndex> heads;
   for (const AttentionLayer& layer : attention_layers(model)) {
-    for (std::int64_t head = 0; head < layer.heads; ++head) places.push_back({layer.stack, layer.layer, head});
+    for (std::int64_t head = 0; head < layer.heads; ++head) heads.push_back({layer.stack, layer.layer, head});
   }
-  return places;
+  return heads;
 }
 
-HeadPlace find_head(const Module& model, std::string_view name) {
-  const std::vector<HeadPlace> places = head_places(model);
-  if (places.empty()) fail_usage("head ", name, ": the model has no heads of attention");
-  const auto found = std::ranges::find(places, name, head_name);
-  if (found == places.end()) {
-    fail_usage("head ", name, ": expected one of ", head_name(places.front()), ", …, ", head_name(places.back()),
+HeadIndex find_head(const Module& model, std::string_view name) {
+  const std::vector<HeadIndex> heads = all_heads(model);
+  if (heads.empty()) fail_usage("head ", name, ": the model has no heads of attention");
+  const auto found = std::ranges::find(heads, name, head_name);
+  if (found == heads.end()) {
+    fail_usage("head ", name, ": expected one of ", head_name(heads.front()), ", …, ", head_name(heads.back()),
                ", which count from 0");
   }
   return *found;
 }
 
-void remove_heads(const Module& model, std::span<const HeadPlace> places) {
-  for (const Tensor& columns : columns_of(model, places)) {
+void remove_heads(const Module& model, std::span<const HeadIndex> heads) {
+  for (const Tensor& columns : columns_of(model, heads)) {
     columns.copy_from(Tensor::zeros(columns.sizes(), columns.dtype()));
   }
 }
 
-HeadsOff::HeadsOff(const Module& model, std::span<const HeadPlace> places) : columns_(columns_of(model, places)) {
+HeadAblation::HeadAblation(const Module& model, std::span<const HeadIndex> heads) : columns_(columns_of(model, heads)) {
   for (const Tensor& columns : columns_) values_.push_back(columns.clone());
-  remove_heads(model, places);
+  remove_heads(model, heads);
 }
 
-HeadsOff::~HeadsOff() {
+HeadAblation::~HeadAblation() {
   for (std::size_t i = 0; i < columns_.size(); ++i) columns_[i].copy_from(values_[i]);
 }
 

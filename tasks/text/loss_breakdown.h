@@ -11,8 +11,8 @@
 
 namespace tapeformer {
 
-// The tokens whose number (LossParts::number) is from first to last, such as those with 9 to 16 tokens before them.
-struct LossPart {
+// The tokens whose number (LossBreakdown::number) is from first to last, such as those with 9 to 16 tokens before them.
+struct LossBin {
   std::int64_t first = 0, last = 0;
   // The number of scored tokens, and how many of them the model finds the most probable.
   std::int64_t tokens = 0, right = 0;
@@ -23,27 +23,27 @@ struct LossPart {
   double accuracy() const { return static_cast<double>(right) / static_cast<double>(tokens); }
 };
 
-// A division of a text's tokens by a number that each of them has. The parts lie side by side, in ascending order.
-struct LossParts {
+// A breakdown of a text's tokens by a number that each of them has. The bins lie side by side, in ascending order.
+struct LossBreakdown {
   std::string name;  // what the number is, in words
   std::function<std::int64_t(const TokenScore&)> number;
-  std::vector<LossPart> parts = {};
+  std::vector<LossBin> bins = {};
 };
 
 // By the number of tokens before a token in its window of `context` tokens: 1, 2, 3 to 4, 5 to 8, 9 to 16, …
-LossParts parts_by_position(std::int64_t context);
+LossBreakdown breakdown_by_position(std::int64_t context);
 // By how often a token stands in the training text: never, 1 to 9 times, 10 to 99, 100 to 999, …
-LossParts parts_by_frequency(TokenView training, std::int64_t vocab);
+LossBreakdown breakdown_by_frequency(TokenView training, std::int64_t vocab);
 
-// Does what evaluate() does, token by token, and adds each token's score to its part of each of `divisions`. So the
-// parts of a division add up to the result.
-Evaluation evaluate_parts(const CausalModel& model, TokenView tokens, const WindowOptions& options,
-                          std::vector<LossParts>& divisions, const ProgressCallback& progress = {});
+// Does what evaluate() does, token by token, and adds each token's score to its bin of each of `breakdowns`. So the
+// bins of a breakdown add up to the result.
+Evaluation evaluate_breakdowns(const CausalModel& model, TokenView tokens, const WindowOptions& options,
+                               std::vector<LossBreakdown>& breakdowns, const ProgressCallback& progress = {});
 
-// Returns [{"first", "last", "kinds" if counted, "tokens", "loss", "accuracy"}]; loss and accuracy are null in a part
+// Returns [{"first", "last", "kinds" if counted, "tokens", "loss", "accuracy"}]; loss and accuracy are null in a bin
 // without scored tokens.
-nlohmann::ordered_json parts_json(const LossParts& division);
+nlohmann::ordered_json breakdown_json(const LossBreakdown& breakdown);
 // Returns these numbers as a table for people.
-std::string parts_table(const LossParts& division);
+std::string breakdown_table(const LossBreakdown& breakdown);
 
 }  // namespace tapeformer

@@ -7,7 +7,7 @@
 #include "core/files.h"
 #include "tests/temp_folder.h"
 #include "train/config/run_config.h"
-#include "train/distributed/optim_config.h"
+#include "train/distributed/make_optimizer.h"
 
 using namespace tapeformer;
 

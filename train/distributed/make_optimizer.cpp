@@ -1,4 +1,4 @@
-#include "train/distributed/optim_config.h"
+#include "train/distributed/make_optimizer.h"
 
 #include "train/distributed/local_steps.h"
 

@@ -1,5 +1,5 @@
 // Heads of attention that are removed: what is left is exact, and they come back to the bit.
-#include "nn/attention/head_places.h"
+#include "nn/attention/head_ablation.h"
 
 #include <array>
 #include <map>
@@ -19,7 +19,7 @@ const BlockConfig kBlock{.dim = 12, .heads = 3, .ff_dim = 8, .init = Init::norma
 
 std::vector<std::string> names_of_heads(const Module& model) {
   std::vector<std::string> names;
-  for (const HeadPlace& place : head_places(model)) names.push_back(head_name(place));
+  for (const HeadIndex& index : all_heads(model)) names.push_back(head_name(index));
   return names;
 }
 
@@ -53,9 +53,9 @@ TEST_CASE("heads: without some of them a layer gives the sum of the others and i
     model.state_dict().at("blocks.1.attention.out.bias").copy_from(Tensor::full({12}, DType::f64, 0.3));
     const Seen all = attention_of_block(model);
     const std::vector<double> weights = model.state_dict().at("blocks.1.attention.out.weight").to_vector<double>();
-    const std::vector<HeadPlace> places{find_head(model, "1.0"), find_head(model, "1.2")};
+    const std::vector<HeadIndex> heads{find_head(model, "1.0"), find_head(model, "1.2")};
     {
-      const HeadsOff off(model, places);
+      const HeadAblation ablation(model, heads);
       const std::vector<double> left = attention_of_block(model).output.to_vector<double>();
       for (std::size_t i = 0; i < left.size(); ++i) {
         const double middle = all.heads.data<double>()[left.size() + i];  // of head 1

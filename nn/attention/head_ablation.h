@@ -1,4 +1,4 @@
-// Finds the heads of a model's attention layers by their places, and switches heads off.
+// Finds the heads of a model's attention layers, and ablates them: removes what they add to the residual stream.
 #pragma once
 
 #include <span>
@@ -10,34 +10,34 @@
 
 namespace tapeformer {
 
-// The place of a head in a model. `stack` is "self" in a model with one stack of layers, and "encoder", "decoder" or
+// Says where a head is in a model. `stack` is "self" in a model with one stack of layers, and "encoder", "decoder" or
 // "cross" in an encoder-decoder, where "cross" is the attention of the decoder to the encoder's output. Layers and
 // heads count from 0.
-struct HeadPlace {
+struct HeadIndex {
   std::string stack;
   std::int64_t layer = 0, head = 0;
 
-  bool operator==(const HeadPlace&) const = default;
+  bool operator==(const HeadIndex&) const = default;
 };
 
 // Returns "LAYER.HEAD" for the stack "self", else "STACK.LAYER.HEAD".
-std::string head_name(const HeadPlace& place);
+std::string head_name(const HeadIndex& index);
 // Returns all heads of the model in the order of its modules; none for a model without multi-head attention.
-std::vector<HeadPlace> head_places(const Module& model);
+std::vector<HeadIndex> all_heads(const Module& model);
 // Returns the head of this name. Throws UsageError if the model has no such head.
-HeadPlace find_head(const Module& model, std::string_view name);
+HeadIndex find_head(const Module& model, std::string_view name);
 
 // Makes the heads add nothing to the residual stream: their columns of W_O become 0, and its bias stays. The model's
 // weights must not be bf16.
-void remove_heads(const Module& model, std::span<const HeadPlace> places);
+void remove_heads(const Module& model, std::span<const HeadIndex> heads);
 
-// Removes heads like remove_heads(). The destructor restores the weights to the bit.
-class HeadsOff {
+// Removes heads as remove_heads() does. The destructor restores the weights to the bit.
+class HeadAblation {
  public:
-  HeadsOff(const Module& model, std::span<const HeadPlace> places);
-  ~HeadsOff();
-  HeadsOff(const HeadsOff&) = delete;
-  HeadsOff& operator=(const HeadsOff&) = delete;
+  HeadAblation(const Module& model, std::span<const HeadIndex> heads);
+  ~HeadAblation();
+  HeadAblation(const HeadAblation&) = delete;
+  HeadAblation& operator=(const HeadAblation&) = delete;
 
  private:
   std::vector<Tensor> columns_, values_;  // views of the weights, and copies of what they held
