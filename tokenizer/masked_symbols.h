@@ -11,7 +11,7 @@ namespace tapeformer {
 
 inline constexpr std::string_view kPadToken = "[PAD]", kClassToken = "[CLS]", kSeparatorToken = "[SEP]",
                                   kMaskToken = "[MASK]";
-// In the order in which a learned tokenizer has them.
+// The order is that of their ids in a learned tokenizer.
 inline constexpr std::array kMaskedTokens{kPadToken, kClassToken, kSeparatorToken, kMaskToken};
 
 struct MaskedSymbols {

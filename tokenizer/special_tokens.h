@@ -1,4 +1,4 @@
-// Special tokens that are named apart from a vocabulary: when it is learned, or when its file does not hold them.
+// Special tokens that the user names, since the vocabulary is learned or its file does not hold them.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ std::optional<std::int32_t> text_end_token(const Tokenizer& tokenizer);
 
 // Adds special tokens, each "NAME" or "NAME=ID". Those without an id come after all others, in their order. An empty
 // token in the vocabulary is an unused id, which a special token may take. Throws UsageError as check_special_tokens()
-// does, and for an id that another token has, or that is too far behind the others.
+// does, and for an id that another token has, or whose distance from the others is too large.
 void add_special_tokens(Vocabulary& vocabulary, std::span<const std::string> special_tokens);
 
 }  // namespace tapeformer

@@ -1,4 +1,4 @@
-// What a tokenizer's text says of the tokens around a text.
+// Removes from a tokenizer.json the special tokens that other programs put around a text.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace tapeformer {
 
-// Returns a text of Tokenizer::to_json() without what it says of Tokenizer::frame().
+// Returns a text of Tokenizer::to_json() without the part that describes Tokenizer::frame().
 std::string without_frame(std::string_view json);
 
 }  // namespace tapeformer

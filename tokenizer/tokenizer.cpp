@@ -34,7 +34,8 @@ struct Tokenizer::WantedToken {
   bool lstrip, rstrip;
 };
 
-// A text cut into tokens to which ids are given and plain text, none of it longer than a thread takes at a time.
+// A text, cut into the special and added tokens in it and the plain text between them. No plain text is longer than a
+// thread encodes at a time.
 class Tokenizer::Parts {
  public:
   Parts(const Tokenizer& tokenizer, std::string_view text, bool allow_special, bool continues)

@@ -36,7 +36,7 @@ struct AddedToken {
   bool normalized = false;  // found only in what the tokens that are not normalized leave over
   bool ordinary = false;    // also a token of the model, which merges may use
   bool lstrip = false;      // white space before it in the text belongs to it
-  bool rstrip = false;      // white space behind it too
+  bool rstrip = false;      // white space after it too
 };
 
 // The same flags of a special token.
@@ -150,7 +150,7 @@ class Tokenizer {
   static std::vector<Part> find_tokens(const Part& part, std::span<const WantedToken> wanted);
   std::vector<std::int32_t> encode_parts(std::span<const Part> parts) const;
 
-  // What is encoded in place of a text, in which normalized tokens are found; nothing: the text itself.
+  // The text that is encoded in place of this one, and in which normalized tokens are looked for; nothing: this one.
   virtual std::optional<std::string> normalized(std::string_view /*text*/, bool /*continues*/) const {
     return std::nullopt;
   }

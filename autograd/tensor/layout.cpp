@@ -53,13 +53,6 @@ bool Layout::is_contiguous() const {
   return true;
 }
 
-bool Layout::is_injective() const {
-  for (int i = 0; i < rank(); ++i) {
-    if (sizes[i] > 1 && strides[i] == 0) return false;
-  }
-  return true;
-}
-
 int Layout::axis(std::int64_t i, const char* what) const {
   const std::int64_t positive = i < 0 ? i + rank() : i;
   check(positive >= 0 && positive < rank(), what, ": axis ", i, " is out of range for shape ", sizes);

@@ -60,8 +60,6 @@ struct Layout {
 
   // Row-major without gaps (the strides of sizes of 1 do not matter).
   bool is_contiguous() const;
-  // No two elements share a place: no stride of 0 on a size above 1.
-  bool is_injective() const;
 
   // Converts a negative axis, which counts from the end. Throws Error when out of range, naming `what`.
   int axis(std::int64_t i, const char* what) const;

@@ -37,13 +37,13 @@ struct ChatTokens {
   std::vector<std::int32_t> ids;
   std::vector<TokenSpan> answers;         // the assistant's answers with their end marks
   std::vector<std::string> answer_texts;  // without them
-  std::string text = {};                  // that the ids stand for, with escapes (ChatFormat::escaped())
+  std::string text = {};                  // the text of the ids, with escapes (ChatFormat::escaped())
 
   std::int64_t scored() const;
 };
 
 // An answer ends with an end mark: what the template writes after it, up to the first special token, or, if there is
-// none, up to the white space at the end. An answer is encoded by itself, as generation writes it, behind the text with
+// none, up to the white space at the end. An answer is encoded by itself, as generation writes it, after the text with
 // which the template begins an answer.
 class ChatFormat {
  public:

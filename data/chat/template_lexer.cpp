@@ -34,7 +34,7 @@ class TemplateLexer {
   explicit TemplateLexer(std::string_view text) : text_(normalized(text)) {}
 
   std::vector<ChatTemplatePart> cut() {
-    bool at_line_start = true;  // whether the text begins behind a newline that the tag before has removed
+    bool at_line_start = true;  // whether the text follows a newline that the tag before has removed
     while (true) {
       const std::size_t begin = next_tag();
       if (begin == text_.npos) break;
@@ -77,9 +77,9 @@ class TemplateLexer {
     parts_.push_back({.text = std::move(text), .line = line_of(at_)});
   }
 
-  // Moves on behind the end of a tag, and what its sign removes.
-  void end_tag(std::size_t behind, char sign, bool trims) {
-    at_ = behind;
+  // Moves to `end`, where a tag ends, and past the white space that its sign removes.
+  void end_tag(std::size_t end, char sign, bool trims) {
+    at_ = end;
     if (sign == '-') {
       at_ = std::min(text_.find_first_not_of(kBlank, at_), text_.size());
     } else if (sign != '+' && trims && at_ < text_.size() && text_[at_] == '\n') {

@@ -42,7 +42,7 @@ class TemplateExpressionParser {
 
   bool at_end() const { return peek().kind == TemplateToken::Kind::end; }
   bool is_next(std::string_view text) const;  // a name or a symbol
-  bool take(std::string_view text);           // moves on behind it, if it is next
+  bool take(std::string_view text);           // moves past it, if it is next
   void expect(std::string_view text);
   std::string name();
   [[noreturn]] void fail_here(std::string_view expected) const;

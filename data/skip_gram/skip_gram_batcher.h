@@ -53,7 +53,6 @@ class SkipGramBatcher {
   // The tokens must outlive the batcher. Throws Error for a text without a centre, and as NegativeSampler does.
   SkipGramBatcher(TokenView tokens, std::int64_t vocab, const SkipGramOptions& options);
 
-  const NegativeSampler& sampler() const { return sampler_; }
   const SkipGramOptions& options() const { return options_; }
 
   // For training: row r of a batch is row micro_step·batch + r of the step. Its position in the text and its negatives

@@ -17,8 +17,9 @@ namespace tapeformer {
 // text. A merge may make another one of a smaller rank possible (in a vocabulary that was not learned in the order of
 // its ranks); that one is done first.
 //
-// Places come in the order of the text. For a token always arises by the same merges (rank_merges.h), and so as soon as
-// the last of those of them that have the greatest rank is done; and of one rank, all are done from left to right.
+// The places of a rank need not be sorted, because they are found in the order of the text. Each token arises by the
+// same merges wherever it occurs (rank_merges.h). The merge of the greatest rank among them decides when it arises, and
+// the merges of one rank are done from left to right, so equal tokens arise from left to right too.
 class LongPretokenEncoder {
  public:
   LongPretokenEncoder(const MergeTable& merges, const std::vector<std::uint32_t>& lengths)

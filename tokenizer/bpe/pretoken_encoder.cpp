@@ -24,7 +24,7 @@ void PretokenEncoder::encode(std::string_view pretoken, std::vector<std::int32_t
   std::copy_n(ids.begin() + static_cast<std::ptrdiff_t>(begin), count, entry.ids.begin());
 }
 
-// For few symbols: each time, the smallest rank is searched among all of them.
+// Looks for the smallest rank among all symbols before each merge, which is the fastest way for few symbols.
 template <class Visit>
 std::size_t PretokenEncoder::merge_symbols(std::string_view pretoken, Symbols& symbol, const Visit& visit) const {
   std::array<MergeTable::Candidate, kShort> candidate;  // of a symbol and the next one

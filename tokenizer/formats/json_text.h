@@ -1,4 +1,4 @@
-// What the JSON of a tokenizer holds. Every message says in one line what is wrong and where.
+// Reads values from the JSON of a tokenizer. Every error says in one line what is wrong and where.
 #pragma once
 
 #include <cstdint>

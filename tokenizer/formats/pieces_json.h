@@ -13,10 +13,11 @@ namespace tapeformer {
 
 // Whether a BPE model is one over characters: it has byte_fallback, or a component that replaces spaces by "▁".
 bool is_sentencepiece(const nlohmann::json& file);
-// Model BPE. Spaces are replaced by the normalizer, Prepend and Replace as in Llama 2's file or Replace alone as in
-// Gemma's, or by the pre_tokenizer Metaspace. Throws Error that names what is not supported.
+// Reads a file with the model BPE. Spaces are replaced by the normalizer, Prepend and Replace as in Llama 2's file or
+// Replace alone as in Gemma's, or by the pre_tokenizer Metaspace. Throws Error that names what is not supported.
 std::unique_ptr<Tokenizer> read_sentencepiece(const nlohmann::json& file, const nlohmann::json& model);
-// Model WordPiece, normalizer BertNormalizer or null, pre_tokenizer BertPreTokenizer.
+// Reads a file with the model WordPiece, the normalizer BertNormalizer or none, and the pre_tokenizer
+// BertPreTokenizer.
 std::unique_ptr<Tokenizer> read_wordpiece(const nlohmann::json& file, const nlohmann::json& model);
 
 // Sets normalizer, pre_tokenizer, decoder and model of a file. `vocab` has the ids of the written tokens.
@@ -24,8 +25,9 @@ void write_sentencepiece(const SentencePieceTokenizer& tokenizer, nlohmann::orde
                          nlohmann::ordered_json vocab);
 void write_wordpiece(const WordPieceTokenizer& tokenizer, nlohmann::ordered_json& file, nlohmann::ordered_json vocab);
 
-// A token on each line, by id. The file does not say whether text is lower-cased: it is if no token has an upper-case
-// letter of ASCII. [PAD], [UNK], [CLS], [SEP] and [MASK] are special. Throws Error that names the file.
+// Reads a file with a token on each line, by id. The file does not say whether text is lower-cased: it is if no token
+// has an upper-case letter of ASCII. [PAD], [UNK], [CLS], [SEP] and [MASK] are special. Throws Error that names the
+// file.
 std::unique_ptr<Tokenizer> read_vocab_txt(std::string_view text, const std::string& name);
 
 }  // namespace tapeformer

@@ -11,8 +11,8 @@
 
 namespace tapeformer {
 
-// Gives the same ids as tiktoken for every text (rank_merges.h). Special tokens as in special_tokens.h. Throws Error
-// that names the origin and the line, and UsageError for the special tokens.
+// Gives the same ids as tiktoken for every text (rank_merges.h). Special tokens are given as in special_tokens.h.
+// Throws Error that names the origin and the line, and UsageError for the special tokens.
 std::unique_ptr<Tokenizer> read_tiktoken_file(std::string_view text, const std::string& origin, SplitPattern pattern,
                                               std::span<const std::string> special_tokens);
 

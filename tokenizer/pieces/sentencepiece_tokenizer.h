@@ -1,5 +1,5 @@
 // Byte pair encoding over characters, as SentencePiece learns it and Llama, Mistral and Gemma use it. A space is
-// written as "▁" (U+2581) and belongs to the word behind it; a character without a token becomes the tokens of its
+// written as "▁" (U+2581) and belongs to the word after it; a character without a token becomes the tokens of its
 // bytes, <0x00> to <0xFF>, or the unknown token.
 #pragma once
 
@@ -16,18 +16,18 @@ namespace tapeformer {
 inline constexpr std::string_view kSpaceSign = "\u2581";
 
 struct SentencePieceRules {
-  // Before which texts a space is put, a text being what is between added tokens.
+  // Says before which texts a space is put. A text is what stands between added tokens.
   enum class Space {
     none,
     first,  // before the beginning of the whole text
     each    // before every one
   };
-  // Which component of a tokenizer.json replaces spaces. The normalizer does it before normalized added tokens are
+  // Says which component of a tokenizer.json replaces spaces. The normalizer does it before normalized added tokens are
   // found, and puts a space also before a space.
   enum class Place { normalizer, metaspace };
   Space space = Space::each;
   Place place = Place::normalizer;
-  bool split_words = false;  // no token has a space behind its beginning
+  bool split_words = false;  // text is split before each space, so that no token has a space inside
   bool fuse_unknown = true;  // one unknown token stands for several characters
   bool byte_fallback = true;
   bool strips_space = true;       // decoding takes a space away from the beginning of a text
@@ -38,7 +38,7 @@ class SentencePieceTokenizer : public Tokenizer {
  public:
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   // `written` has the tokens as files write them; `merges` are pairs of them, by rank. Throws Error: for a merge whose
-  // parts or result are not tokens, or whose result has a space behind a letter or a digit; for a missing token of a
+  // parts or result are not tokens, or whose result has a space after a letter or a digit; for a missing token of a
   // byte, or unknown token.
   SentencePieceTokenizer(Vocabulary written, Pairs merges, SentencePieceRules rules);
   std::string kind() const override { return "sentencepiece"; }
@@ -60,8 +60,8 @@ class SentencePieceTokenizer : public Tokenizer {
   Pairs merges_;
   SentencePieceRules rules_;
   std::optional<std::int32_t> unknown_;
-  std::vector<std::string>
-      parts_;  // the bytes of the symbols behind the vocabulary: bytes and beginnings of characters
+  // The symbols that are no tokens, with ids after those of the vocabulary: single bytes and beginnings of characters.
+  std::vector<std::string> parts_;
   MergeTable table_;
   std::vector<std::uint32_t> lengths_;  // bytes of each symbol
   std::vector<std::int32_t> byte_ids_;  // the token of each byte; -1: none
