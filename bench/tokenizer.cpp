@@ -12,7 +12,7 @@
 #include "bench/work.h"
 #include "core/parallel.h"
 #include "data/text/learn_tokenizer.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 
 namespace tapeformer::bench {
 namespace {

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kTemporary = ".tmp-";
 
 // If the system call has failed, throws "cannot VERB PATH: reason".
-void require(bool succeeded, const char* verb, const std::filesystem::path& path) {
+void check_call(bool succeeded, const char* verb, const std::filesystem::path& path) {
   if (succeeded) return;
   const int error = errno;
   const std::string message =
@@ -54,10 +54,10 @@ struct OpenFile {
 // Opens a regular file for reading, and sets its size.
 int open_to_read(const std::filesystem::path& path, std::int64_t& size) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  require(fd >= 0, "open", path);
+  check_call(fd >= 0, "open", path);
   try {
     struct stat status {};
-    require(::fstat(fd, &status) == 0, "open", path);
+    check_call(::fstat(fd, &status) == 0, "open", path);
     check_is_file(status, path);
     size = status.st_size;
   } catch (...) {
@@ -91,7 +91,7 @@ void InputFile::read_at(std::int64_t offset, std::span<char> out) const {
   while (!out.empty()) {
     const ssize_t got = ::pread(*fd_, out.data(), out.size(), offset);
     if (got < 0 && errno == EINTR) continue;
-    require(got >= 0, "read", path_);
+    check_call(got >= 0, "read", path_);
     check(got > 0, "cannot read ", path_.string(), ": the file was cut short: expected ", size_, " bytes, got ",
           offset);
     out = out.subspan(static_cast<std::size_t>(got));
@@ -109,7 +109,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   size_ = static_cast<std::size_t>(size);
   if (size_ == 0) return;  // the system cannot map an empty file
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
-  require(mapped != MAP_FAILED, "map", path);
+  check_call(mapped != MAP_FAILED, "map", path);
   data_ = std::shared_ptr<const char>(static_cast<const char*>(mapped),
                                       [mapped, size = size_](const char*) { ::munmap(mapped, size); });
 }
@@ -118,7 +118,7 @@ void write_all(int fd, std::string_view bytes, const std::filesystem::path& path
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    require(written >= 0, "write", path);
+    check_call(written >= 0, "write", path);
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
 }
@@ -127,7 +127,7 @@ void write_all_at(int fd, std::int64_t offset, std::string_view bytes, const std
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), offset);
     if (written < 0 && errno == EINTR) continue;
-    require(written >= 0, "write", path);
+    check_call(written >= 0, "write", path);
     bytes.remove_prefix(static_cast<std::size_t>(written));
     offset += written;
   }
@@ -153,9 +153,9 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
       temporary_path_ += str_cat(kTemporary, ::getpid(), "-", counter++);
       fd_ = ::open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (fd_ < 0 && errno == EEXIST);
-    require(fd_ >= 0, "write", path_);
+    check_call(fd_ >= 0, "write", path_);
     ::flock(fd_, LOCK_EX);
-    require(::fstat(fd_, &status) == 0, "write", path_);
+    check_call(::fstat(fd_, &status) == 0, "write", path_);
   }
 }
 
@@ -173,8 +173,8 @@ void AtomicFile::append(std::string_view bytes) {
 void AtomicFile::write_at(std::int64_t offset, std::string_view bytes) { write_all_at(fd_, offset, bytes, path_); }
 
 void AtomicFile::commit() {
-  require(::fsync(fd_) == 0, "write", path_);
-  require(::rename(temporary_path_.c_str(), path_.c_str()) == 0, "write", path_);
+  check_call(::fsync(fd_) == 0, "write", path_);
+  check_call(::rename(temporary_path_.c_str(), path_.c_str()) == 0, "write", path_);
   ::close(fd_);
   fd_ = -1;
   sync_to_disk(path_.has_parent_path() ? path_.parent_path() : ".");  // the new name must survive a crash too
@@ -183,7 +183,7 @@ void AtomicFile::commit() {
 void sync_to_disk(const std::filesystem::path& path) {
   const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0 && errno == EACCES && is_folder(path)) return;  // a folder that the user may write to, but not list
-  require(file.fd >= 0, "open", path);
+  check_call(file.fd >= 0, "open", path);
   // These errors mean that the file system has no fsync for folders.
   constexpr int kUnsupported[] = {EINVAL, ENOTSUP, ENOSYS, EBADF};
   if (::fsync(file.fd) == 0 || std::ranges::count(kUnsupported, errno) > 0) return;

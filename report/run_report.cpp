@@ -64,7 +64,7 @@ Json flat_watch(const Json& line) {
   return flat;
 }
 
-std::string shortened(const std::string& text) {
+std::string truncated(const std::string& text) {
   if (text.size() <= kMaxSampleBytes) return text;
   return text.substr(0, character_start(text, kMaxSampleBytes)) + "…";
 }
@@ -77,7 +77,7 @@ Json samples_of(const std::vector<Json>& lines, std::size_t most) {
     Json line = lines[count > 1 ? i * (lines.size() - 1) / (count - 1) : lines.size() - 1];
     for (Json& sample : line["samples"]) {
       for (auto& [key, text] : sample.items()) {
-        if (text.is_string()) text = shortened(text.get<std::string>());
+        if (text.is_string()) text = truncated(text.get<std::string>());
       }
     }
     samples.push_back(std::move(line));

@@ -148,7 +148,7 @@ std::size_t pretoken_end_cl100k(std::string_view text, std::size_t begin, int di
 // Whether a letter or a number ends at `at` > 0.
 bool word_ends(std::string_view text, std::size_t at) {
   std::size_t begin = at - 1;
-  while (begin > 0 && at - begin < 4 && (text[begin] & 0xC0) == 0x80) --begin;
+  while (begin > 0 && at - begin < 4 && is_continuation_byte(text[begin])) --begin;
   const Char c = char_at(text, begin);
   return begin + c.length == at && (c.char_class == letter || c.char_class == number);
 }

@@ -19,7 +19,7 @@
 #include "data/text/byte_reader.h"
 #include "data/text/encode_text.h"
 #include "data/text/learn_tokenizer.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 #include "data/text/text_source.h"
 #include "train/config/key_text.h"
 

@@ -17,7 +17,7 @@
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "data/text/byte_reader.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 #include "tasks/plan/speed.h"
 #include "train/config/matmul_config.h"
 #include "train/config/run_config.h"

@@ -5,7 +5,6 @@
 #include "cli/terminal/results.h"
 #include "cli/training/planning.h"
 #include "core/parallel.h"
-#include "core/text/lines.h"
 #include "core/text/numbers.h"
 #include "tasks/text/dummy_data.h"
 
@@ -25,12 +24,6 @@ std::string short_time(double seconds) {
 
 // A table of names, values and notes.
 Table facts() { return Table({{.width = 34}, {.width = 16, .right = true, .gap = 1}, {.gap = 3}}); }
-
-std::string indented(const std::string& lines) {
-  std::string text;
-  for_each_line(lines, [&](std::string_view line, std::size_t) { text += str_cat("  ", line, "\n"); });
-  return text;
-}
 
 // "12 · 12 · 768²" where 12 · layers · dim² is the number of elements in matrices, as in GPT's blocks; else "".
 std::string formula_of(const Info& info) {

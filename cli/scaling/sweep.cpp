@@ -46,17 +46,12 @@ struct SweepSize {
   TrainOptions options;
 };
 
-bool has_key(const ConfigOverrides& overrides, std::string_view key) {
-  const auto found = overrides.find(std::string(key));
-  return found != overrides.end() && !found->second.empty();
-}
-
 // The configuration that the file and the options give, whose width and depth are those of the largest model.
 ResolvedConfig base_config(const SweepRequest& request) {
   const std::set<std::string> in_file = keys_given_in(request.config);
   for (const std::string_view key : kRefused) {
     const bool ends_training = key == "train.steps";  // allowed in a file: the tokens or minutes replace it
-    if (has_key(request.overrides, key) || (!ends_training && in_file.contains(std::string(key)))) {
+    if (has_override(request.overrides, key) || (!ends_training && in_file.contains(std::string(key)))) {
       fail_usage("scaling sweep: expected no ", key, ": the sizes, the tokens or minutes and the seeds decide it");
     }
   }

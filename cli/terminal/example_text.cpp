@@ -14,17 +14,6 @@ constexpr std::int64_t kMostNumbers = 12;  // of a row
 constexpr std::int64_t kMostSquares = 96;
 constexpr std::size_t kMostPoints = 12;  // of curves
 
-// The lines of a text, each after two spaces.
-std::string indented(const std::string& text) {
-  std::string result = "  ";
-  for (const char c : text) {
-    result += c;
-    if (c == '\n') result += "  ";
-  }
-  result.resize(result.size() - (text.ends_with('\n') ? 2 : 0));
-  return result;
-}
-
 // Breaks a paragraph into lines of at most 96 characters.
 std::string wrapped(const std::string& text) {
   constexpr std::size_t kWidth = 96;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "core/text/utf8.h"
 
 namespace tapeformer {
 
@@ -15,7 +16,17 @@ std::string json_text(const Json& json) { return dump_json(json); }
 void print_json(const Json& json) { print_text(json_text(json) + '\n'); }
 
 std::size_t width_of(std::string_view text) {
-  return std::ranges::count_if(text, [](unsigned char byte) { return (byte & 0xC0) != 0x80; });
+  return std::ranges::count_if(text, [](char byte) { return !is_continuation_byte(byte); });
+}
+
+std::string indented(std::string_view text) {
+  std::string result = "  ";
+  for (const char c : text) {
+    result += c;
+    if (c == '\n') result += "  ";
+  }
+  result.resize(result.size() - (text.ends_with('\n') ? 2 : 0));
+  return result;
 }
 
 Table Table::fitted(std::vector<std::vector<std::string>> rows, std::size_t right_from) {

@@ -41,6 +41,9 @@ void print_result(bool as_json, const MakeJson& json, const MakeText& text) {
 // The number of characters of a text, which may have several bytes in UTF-8.
 std::size_t width_of(std::string_view text);
 
+// Returns the lines of a text, each after two spaces.
+std::string indented(std::string_view text);
+
 // Rows of cells in columns. A cell that is wider than its column moves the rest of its row to the right. Widths are
 // those of width_of().
 class Table {

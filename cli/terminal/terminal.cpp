@@ -46,7 +46,7 @@ class LogSink : public ColorSink {
 std::size_t unfinished_bytes(std::string_view text) {
   for (std::size_t count = 1; count <= std::min<std::size_t>(3, text.size()); ++count) {
     const auto byte = static_cast<unsigned char>(text[text.size() - count]);
-    if ((byte & 0xC0) == 0x80) continue;  // not a first byte
+    if (is_continuation_byte(text[text.size() - count])) continue;
     const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
     return length > count ? count : 0;
   }

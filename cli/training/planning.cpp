@@ -25,18 +25,13 @@ namespace {
 // The keys that the minutes decide.
 constexpr std::string_view kDecided[] = {"train.steps", "train.minutes", "schedule.kind", "schedule.total"};
 
-bool is_option(const ConfigOverrides& overrides, std::string_view key) {
-  const auto found = overrides.find(std::string(key));
-  return found != overrides.end() && !found->second.empty();
-}
-
 // Sets the keys of the file that the minutes decide back to their defaults, and removes them from `given_keys`. Returns
 // a line about each value that changed.
 std::vector<std::string> remove_decided(Config& config, const ConfigOverrides& overrides,
                                         std::set<std::string>& given_keys) {
   std::vector<std::string> notes;
   for (const std::string_view key : kDecided) {
-    if (is_option(overrides, key) || given_keys.erase(std::string(key)) == 0) continue;
+    if (has_override(overrides, key) || given_keys.erase(std::string(key)) == 0) continue;
     const std::size_t dot = key.find('.');
     const ConfigEntry entry = *find_config_entry(key.substr(0, dot), key.substr(dot + 1), config);
     const KeyValue before = entry.get(config);
@@ -56,7 +51,7 @@ std::optional<double> planned_minutes(const std::optional<std::string>& option, 
     fail_usage("--minutes: expected a number above 0, got ", *option);
   }
   for (const std::string_view key : {"train.steps", "train.minutes"}) {
-    if (is_option(overrides, key))
+    if (has_override(overrides, key))
       fail_usage("--minutes: expected no --", key, " beside it: the minutes say when the training ends");
   }
   return std::get<double>(*minutes);

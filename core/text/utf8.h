@@ -16,6 +16,9 @@ struct Utf8Char {
   int length;               // in bytes; 1 if invalid
 };
 
+// Whether the byte continues a character (10xxxxxx), so that none begins at it.
+inline bool is_continuation_byte(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
 // The character that begins at byte `at` < text.size(). Valid means RFC 3629: shortest form, no surrogates, at most
 // U+10FFFF.
 inline Utf8Char read_utf8(std::string_view text, std::size_t at) {
@@ -27,7 +30,7 @@ inline Utf8Char read_utf8(std::string_view text, std::size_t at) {
   if (lead < 0xC2 || lead > 0xF4 || at + length > text.size()) return kInvalid;
   std::int32_t code_point = lead & (0x7F >> length);
   for (int i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return kInvalid;
+    if (!is_continuation_byte(text[at + i])) return kInvalid;
     code_point = code_point << 6 | (byte(i) & 0x3F);
   }
   constexpr std::int32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -57,7 +60,7 @@ inline void append_utf8(std::string& out, std::int32_t code_point) {
 inline std::size_t character_start(std::string_view text, std::size_t at) {
   // A character has at most three continuation bytes (10xxxxxx). A longer run of them is not UTF-8.
   for (std::size_t back = 0; back <= 3 && back <= at && at < text.size(); ++back) {
-    if ((static_cast<unsigned char>(text[at - back]) & 0xC0) != 0x80) return at - back;
+    if (!is_continuation_byte(text[at - back])) return at - back;
   }
   return at;
 }

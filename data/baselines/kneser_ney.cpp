@@ -5,27 +5,18 @@
 #include <span>
 
 #include "core/error.h"
+#include "core/pair_key.h"
 
 namespace tapeformer {
 namespace {
 
 constexpr std::int64_t kTokensAtATime = 1 << 14;  // tokens between two calls of the progress callback
 
-std::uint64_t key_of(std::uint32_t before, std::int32_t token) {
-  return std::uint64_t{before} << 32 | static_cast<std::uint32_t>(token);
-}
-
-// Spreads a key over all 64 bits; the upper bits are the best ones.
-std::uint64_t spread(std::uint64_t key) {
-  key *= 0x9E3779B97F4A7C15ull;
-  return (key ^ key >> 32) * 0xD6E8FEB86659FD93ull;
-}
-
 }  // namespace
 
 std::size_t KneserNey::Level::slot_of(std::uint64_t key) const {
   const std::size_t mask = slots.size() - 1;
-  std::size_t slot = (spread(key) >> 32) & mask;
+  std::size_t slot = (pair_hash(key) >> 32) & mask;
   while (slots[slot] != kNone && keys[slots[slot]] != key) slot = (slot + 1) & mask;
   return slot;
 }
@@ -95,7 +86,7 @@ void KneserNey::count(History& history, std::int32_t token) {
   for (int n = longest; n >= 1; --n) {
     Level& level = levels_[n];
     const std::size_t before = level.keys.size();
-    ends[n] = level.number(key_of(history.ngrams[n - 1], token));
+    ends[n] = level.number(pair_key(history.ngrams[n - 1], token));
     if (n == longest || longer_is_new) ++level.counts[ends[n]];
     longer_is_new = level.keys.size() > before;
   }
@@ -132,7 +123,7 @@ double KneserNey::read(History& history, std::int32_t token) const {
     if (before == kNone) break;  // longer ones do not occur either
     const Context& context = contexts_[n - 1][before];
     if (context.total == 0) continue;
-    ends[n] = levels_[n].find(key_of(before, token));
+    ends[n] = levels_[n].find(pair_key(before, token));
     const std::uint32_t c = ends[n] == kNone ? 0 : levels_[n].counts[ends[n]];
     const double kept = c == 0 ? 0 : c - levels_[n].discount(c);
     p = (kept + context.discounted * p) / context.total;

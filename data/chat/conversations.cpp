@@ -6,7 +6,7 @@
 #include "core/hash.h"
 #include "core/json.h"
 #include "core/text/lines.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 
 namespace tapeformer {
 namespace {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/text/utf8.h"
 
 namespace tapeformer {
 namespace {
@@ -23,7 +24,7 @@ std::optional<std::int64_t> integer_of(const TemplateValue& value) {
   return std::nullopt;
 }
 
-bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80 && c != kTemplateEscape; }
+bool begins_character(char c) { return !is_continuation_byte(c) && c != kTemplateEscape; }
 
 // The characters of a string; an escape belongs to the character before it.
 std::vector<std::string> characters_of(std::string_view text) {

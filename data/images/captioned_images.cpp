@@ -8,22 +8,12 @@
 #include "core/files.h"
 #include "core/hash.h"
 #include "core/text/lines.h"
+#include "core/text/split_at.h"
 #include "data/synthetic/corpora.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 
 namespace tapeformer {
 namespace {
-
-// Splits a text at each `separator`.
-std::vector<std::string_view> split_at(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t value = 0;

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/text/lines.h"
+#include "core/text/split_at.h"
 
 namespace tapeformer {
 namespace {
@@ -85,13 +86,8 @@ std::vector<TableRow> tab_rows(std::string_view text) {
 }
 
 std::vector<std::string> split_fields(std::string_view line, char separator) {
-  std::vector<std::string> fields;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find(separator, begin), line.size());
-    fields.emplace_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return fields;
+  const std::vector<std::string_view> fields = split_at(line, separator);
+  return {fields.begin(), fields.end()};
 }
 
 }  // namespace tapeformer

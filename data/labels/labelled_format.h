@@ -1,4 +1,4 @@
-// The formats of files of labelled text.
+// The formats of files of labelled text, and what the user may say of a file.
 #pragma once
 
 #include <string>
@@ -29,9 +29,9 @@ struct Words<HeaderLine> {
       {HeaderLine::automatic, "auto"}, {HeaderLine::yes, "yes"}, {HeaderLine::no, "no"}};
 };
 
-// The format of a file as far as the user gives it. A column is a number (from 1, or −1 for the last), a name in the
+// What the user says of a file of labelled text. A column is a number (from 1, or −1 for the last), a name in the
 // first line, or the name of a JSON field; empty: the usual column.
-struct LabelledFormat {
+struct LabelledFileOptions {
   LabelFormat format = LabelFormat::automatic;
   HeaderLine header = HeaderLine::automatic;
   std::string label_column = {}, text_column = {};

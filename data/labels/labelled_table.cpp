@@ -14,7 +14,7 @@
 #include "data/labels/conll.h"
 #include "data/labels/csv.h"
 #include "data/text/byte_reader.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 
 namespace tapeformer {
 namespace {
@@ -24,7 +24,7 @@ constexpr std::string_view kFastTextLabel = "__label__";
 bool is_label(std::string_view column) { return column == "label" || column == "answer"; }
 
 // The column of the file that the user named for the task's `column`; empty if none.
-const std::string& chosen(const LabelledFormat& format, std::string_view column) {
+const std::string& chosen(const LabelledFileOptions& format, std::string_view column) {
   static const std::string nothing;
   return is_label(column) ? format.label_column : column == "question" ? nothing : format.text_column;
 }
@@ -80,7 +80,7 @@ std::string json_field(const nlohmann::json& object, const std::string& name, bo
 }
 
 LabelledTable json_table(std::string_view text, const std::string& origin, const TableShape& shape,
-                         const LabelledFormat& format) {
+                         const LabelledFileOptions& format) {
   LabelledTable table;
   for_each_line(text, [&](std::string_view line, std::size_t number) {
     const std::string where = str_cat(origin, ":", number, ": ");
@@ -100,7 +100,7 @@ LabelledTable json_table(std::string_view text, const std::string& origin, const
 class Columns {
  public:
   // `first` has the fields of the first line. `detected` is the format that format_of() detects.
-  Columns(std::span<const std::string> first, const TableShape& shape, const LabelledFormat& format,
+  Columns(std::span<const std::string> first, const TableShape& shape, const LabelledFileOptions& format,
           LabelFormat detected, const std::string& where)
       : shape_(shape), format_(format), detected_(detected), first_(first), where_(where) {
     bool by_name = false, usual = true;
@@ -157,7 +157,7 @@ class Columns {
   }
 
   const TableShape& shape_;
-  const LabelledFormat& format_;
+  const LabelledFileOptions& format_;
   LabelFormat detected_;
   std::span<const std::string> first_;
   const std::string& where_;
@@ -192,7 +192,7 @@ std::vector<std::string> fields_of(std::vector<std::string> all, const Columns& 
 }
 
 LabelledTable table_of(std::vector<TableRow> rows, const std::string& origin, const TableShape& shape,
-                       const LabelledFormat& format, LabelFormat detected) {
+                       const LabelledFileOptions& format, LabelFormat detected) {
   LabelledTable table;
   const auto first = std::ranges::find_if(rows, [](const TableRow& row) { return !row.fields.empty(); });
   if (first == rows.end()) return table;
@@ -222,7 +222,7 @@ std::int64_t column_index(std::string_view number, std::int64_t count, const std
 }
 
 LabelFormat format_of(std::string_view text, const std::string& origin, const TableShape& shape,
-                      const LabelledFormat& format) {
+                      const LabelledFileOptions& format) {
   if (format.format != LabelFormat::automatic) return format.format;
   const std::string ending = lower(uncompressed_name(origin).extension().string());
   if (ending == ".jsonl") return LabelFormat::jsonl;
@@ -234,7 +234,7 @@ LabelFormat format_of(std::string_view text, const std::string& origin, const Ta
 }
 
 LabelledTable parse_table(std::string_view text, const std::string& origin, const TableShape& shape,
-                          const LabelledFormat& format) {
+                          const LabelledFileOptions& format) {
   const LabelFormat detected = format_of(text, origin, shape, format);
   LabelledTable table;
   if (detected == LabelFormat::jsonl) {
@@ -262,7 +262,8 @@ LabelledTable parse_table(std::string_view text, const std::string& origin, cons
   return table;
 }
 
-LabelledTable read_table(const std::filesystem::path& path, const TableShape& shape, const LabelledFormat& format) {
+LabelledTable read_table(const std::filesystem::path& path, const TableShape& shape,
+                         const LabelledFileOptions& format) {
   return parse_table(read_text_file(path), path.string(), shape, format);
 }
 

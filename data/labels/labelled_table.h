@@ -34,17 +34,18 @@ struct LabelledTable {
 // Reads a file. Its format is detected from its ending (.csv, .conll, .conllu, .jsonl, also before .gz and .zst) or
 // else from its text. Throws Error as read_text_file() does, naming file and line for a line that does not fit the
 // shape, and for a label that is not valid UTF-8.
-LabelledTable read_table(const std::filesystem::path& path, const TableShape& shape, const LabelledFormat& format = {});
+LabelledTable read_table(const std::filesystem::path& path, const TableShape& shape,
+                         const LabelledFileOptions& format = {});
 // The same for a text in memory; `origin` replaces the path.
 LabelledTable parse_table(std::string_view text, const std::string& origin, const TableShape& shape,
-                          const LabelledFormat& format = {});
+                          const LabelledFileOptions& format = {});
 
 // The format of a file, as read_table() detects it.
 LabelFormat format_of(std::string_view text, const std::string& origin, const TableShape& shape,
-                      const LabelledFormat& format);
+                      const LabelledFileOptions& format);
 
-// Converts a column number, as in LabelledFormat, to an index below `count`. Throws Error that begins with `where` for
-// a number out of range.
+// Converts a column number, as in LabelledFileOptions, to an index below `count`. Throws Error that begins with `where`
+// for a number out of range.
 std::int64_t column_index(std::string_view number, std::int64_t count, const std::string& where);
 
 }  // namespace tapeformer

@@ -1,7 +1,7 @@
 #include "data/labels/labelled_text.h"
 
 #include "core/error.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 
 namespace tapeformer {
 
@@ -10,11 +10,12 @@ const TableShape& word_table() {
   return shape;
 }
 
-LabelledText LabelledText::from_file(const std::filesystem::path& path, const LabelledFormat& format) {
+LabelledText LabelledText::from_file(const std::filesystem::path& path, const LabelledFileOptions& format) {
   return from_text(read_text_file(path), path.string(), format);
 }
 
-LabelledText LabelledText::from_text(const std::string& text, const std::string& origin, const LabelledFormat& format) {
+LabelledText LabelledText::from_text(const std::string& text, const std::string& origin,
+                                     const LabelledFileOptions& format) {
   LabelledTable table = parse_table(text, origin, word_table(), format);
   LabelledText result;
   result.header_ = std::move(table.header);

@@ -22,9 +22,10 @@ using LabelledSentence = std::vector<LabelledWord>;
 class LabelledText {
  public:
   // Throws Error as read_table() does, and for a text without any label.
-  static LabelledText from_file(const std::filesystem::path& path, const LabelledFormat& format = {});
+  static LabelledText from_file(const std::filesystem::path& path, const LabelledFileOptions& format = {});
   // The same for a text in memory; errors name it `origin`.
-  static LabelledText from_text(const std::string& text, const std::string& origin, const LabelledFormat& format = {});
+  static LabelledText from_text(const std::string& text, const std::string& origin,
+                                const LabelledFileOptions& format = {});
 
   std::span<const LabelledSentence> sentences() const { return sentences_; }
   const std::string& header() const { return header_; }  // LabelledTable::header

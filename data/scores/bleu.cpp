@@ -4,8 +4,10 @@
 #include <cmath>
 #include <map>
 #include <span>
+#include <utility>
 
 #include "core/error.h"
+#include "core/text/replace_all.h"
 #include "core/text/utf8.h"
 #include "tokenizer/unicode_class.h"
 
@@ -13,12 +15,9 @@ namespace tapeformer {
 namespace {
 
 constexpr int kOrder = 4;
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-}
+// What mteval-v13a.pl replaces, one after another.
+constexpr std::pair<std::string_view, std::string_view> kReplaced[] = {
+    {"<skipped>", ""}, {"&quot;", "\""}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_point(char c) { return c == '.' || c == ','; }
@@ -47,13 +46,8 @@ std::string separate(const std::string& text, std::string_view before, std::stri
 
 // The tokenization rules of mteval-v13a.pl for Western languages. They concern only ASCII, so they can work on bytes.
 std::string separate_punctuation(std::string_view line) {
-  std::string text(1, ' ');
-  text.append(line).append(1, ' ');
-  replace_all(text, "<skipped>", "");
-  replace_all(text, "&quot;", "\"");
-  replace_all(text, "&amp;", "&");
-  replace_all(text, "&lt;", "<");
-  replace_all(text, "&gt;", ">");
+  std::string text = str_cat(' ', line, ' ');
+  for (const auto& [from, to] : kReplaced) text = replace_all(text, from, to);
   std::string apart;
   for (char c : text) is_symbol(c) ? apart.append({' ', c, ' '}) : apart.append(1, c);
   apart = separate(apart, "", " ", " ", [](char a, char b) { return !is_digit(a) && is_point(b); });

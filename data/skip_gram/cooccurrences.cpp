@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/pair_key.h"
 
 namespace tapeformer {
 
@@ -22,8 +23,7 @@ std::vector<Cooccurrence> count_cooccurrences(TokenView tokens, std::int64_t voc
       for (std::int64_t distance = 1; distance <= std::min(window, at); ++distance) {
         const auto [i, j] = std::minmax(ids[at], ids[at - distance]);
         // A token near itself counts once for each of its two places.
-        counts[static_cast<std::uint64_t>(i) << 32 | static_cast<std::uint32_t>(j)] +=
-            (i == j ? 2.0 : 1.0) / static_cast<double>(distance);
+        counts[pair_key(i, j)] += (i == j ? 2.0 : 1.0) / static_cast<double>(distance);
       }
     }
   }

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 
 namespace tapeformer {
 

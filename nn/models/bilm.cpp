@@ -58,7 +58,7 @@ std::vector<Key> bilm_keys() {
 
 std::unique_ptr<Model> make_bilm(const KeyValues& options, const ModelVocabulary& vocabulary) {
   BilmConfig config{.vocab = vocabulary.target, .stack = recurrent_config(options)};
-  config.embedding_init = embedding_init(config.stack, ties_embeddings(options));
+  config.embedding_init = embedding_init(ties_embeddings(options), config.stack.dim);
   config.stack.residual = options.boolean("residual");
   return std::make_unique<Bilm>(config);
 }

@@ -16,10 +16,6 @@ namespace {
 
 constexpr std::int64_t kMostConvolutions = 12;
 
-Init caption_embedding_init(const CnnLstmConfig& config) {
-  return config.tied ? Init::uniform_fan_in(config.stack.input_dim) : Init::normal(1);
-}
-
 // Returns the width of a cell in pixels after the convolutions. Throws UsageError if it is not a whole number.
 std::int64_t cell_side(const ImageShape& image, std::int64_t convolutions) {
   const std::int64_t unit = image.cells << std::min<std::int64_t>(convolutions, kMostConvolutions);
@@ -58,7 +54,7 @@ CnnLstm::CnnLstm(const CnnLstmConfig& config)
                     .target_vocab = config.vocab,
                     .dim = config.stack.input_dim,
                     .tied = config.tied,
-                    .embedding_init = caption_embedding_init(config),
+                    .embedding_init = embedding_init(config.tied, config.stack.input_dim),
                     .head_init = Init::uniform_fan_in(config.stack.input_dim),
                     .head_bias = true,
                     .dtype = config.stack.dtype}),

@@ -9,7 +9,7 @@ namespace tapeformer {
 
 Rnn::Rnn(const RnnConfig& config)
     : config_(config),
-      token_embedding_(config.vocab, config.stack.input_dim, embedding_init(config.stack, config.tie_embeddings),
+      token_embedding_(config.vocab, config.stack.input_dim, embedding_init(config.tie_embeddings, config.stack.dim),
                        config.stack.dtype),
       dropout_(config.stack.dropout),
       stack_(config.stack),

@@ -7,23 +7,14 @@
 #include "nn/models/shared/recurrent_keys.h"
 
 namespace tapeformer {
-namespace {
-
-// Returns the initial values of an embedding: those of torch.nn.Embedding, or of torch.nn.Linear if it is tied to the
-// head.
-Init embedding_init(const RnnSeq2SeqConfig& config, bool is_head) {
-  return is_head ? Init::uniform_fan_in(config.stack.input_dim) : Init::normal(1);
-}
-
-}  // namespace
 
 RnnSeq2Seq::RnnSeq2Seq(const RnnSeq2SeqConfig& config)
     : Seq2SeqModel({.source_vocab = config.source_vocab,
                     .target_vocab = config.target_vocab,
                     .dim = config.stack.input_dim,
                     .tied = config.tied,
-                    .source_init = embedding_init(config, config.tied == TiedEmbeddings::all),
-                    .target_init = embedding_init(config, config.tied == TiedEmbeddings::output),
+                    .source_init = embedding_init(config.tied == TiedEmbeddings::all, config.stack.input_dim),
+                    .target_init = embedding_init(config.tied == TiedEmbeddings::output, config.stack.input_dim),
                     .dtype = config.stack.dtype},
                    {.with_bias = true, .init = Init::uniform_fan_in(config.stack.input_dim)}),
       config_(config),

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "core/text/lines.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 
 namespace tapeformer {
 

@@ -38,7 +38,7 @@ bool belongs_to_word(std::int32_t character) {
 
 std::int32_t character_before(std::string_view text, std::size_t at) {
   do --at;
-  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);
+  while (at > 0 && is_continuation_byte(text[at]));
   return read_utf8(text, at).code_point;
 }
 

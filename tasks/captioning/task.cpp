@@ -9,6 +9,7 @@
 #include "tasks/common/rules.h"
 #include "tasks/common/task_rows.h"
 #include "tasks/text/dummy_data.h"
+#include "train/config/data_kinds.h"
 #include "train/loop/objective_data.h"
 
 namespace tapeformer {

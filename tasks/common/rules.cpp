@@ -1,6 +1,7 @@
 #include "tasks/common/rules.h"
 
 #include "core/error.h"
+#include "train/config/data_kinds.h"
 
 namespace tapeformer {
 

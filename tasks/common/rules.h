@@ -2,13 +2,9 @@
 #pragma once
 
 #include "train/config/config.h"
+#include "train/config/rules.h"
 
 namespace tapeformer {
-
-template <class... Parts>
-void require(bool condition, const Parts&... parts) {
-  if (!condition) fail_usage(parts...);
-}
 
 // Requires that rows are cut from one text: no parallel text, and no batches by tokens or by length.
 void require_plain_text(const ResolvedConfig& config);

@@ -4,6 +4,7 @@
 
 #include "core/text/joined.h"
 #include "tasks/common/rules.h"
+#include "train/config/data_kinds.h"
 
 namespace tapeformer {
 namespace {

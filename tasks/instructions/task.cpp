@@ -9,6 +9,7 @@
 #include "tasks/instructions/answers.h"
 #include "tasks/instructions/instruction_objective.h"
 #include "tasks/text/dummy_data.h"
+#include "train/config/data_kinds.h"
 #include "train/loop/objective_data.h"
 
 namespace tapeformer {

@@ -51,7 +51,7 @@ struct TaskScore {
 // The functions of a task with labels; everything else is the same for all such tasks.
 struct LabelFunctions {
   // Reads a file of labelled examples. Throws Error that names file and line.
-  LabelledFile (*read)(const std::filesystem::path&, const LabelledFormat&);
+  LabelledFile (*read)(const std::filesystem::path&, const LabelledFileOptions&);
   // Parses a line of text without labels, for `predict`. Throws Error that begins with `where`.
   LabelledExample (*parse)(std::string_view line, const std::string& where);
   // Scores the predictions for each example; pieces without a label are left out.

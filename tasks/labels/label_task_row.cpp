@@ -8,6 +8,7 @@
 #include "tasks/labels/labelled_rows.h"
 #include "tasks/labels/plan.h"
 #include "tasks/text/dummy_data.h"
+#include "train/config/data_kinds.h"
 #include "train/loop/objective_data.h"
 
 namespace tapeformer {

@@ -146,7 +146,7 @@ LabelledData prepare_labelled_data(const ResolvedConfig& config, KnownVocabulary
   const bool learns = !known.tokenizer && config.tokenizer.file.empty();
   LabelledData result;
   const auto read = [&](const std::string& file) {
-    LabelledFile labelled = task.functions.read(file, data.labelled_format());
+    LabelledFile labelled = task.functions.read(file, data.labelled_file_options());
     if (learns) require_utf8(config, labelled.examples, file);
     if (!labelled.header.empty()) result.warnings.push_back(header_note(file, labelled.header));
     return std::move(labelled.examples);

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 #include "data/text/text_source.h"
 #include "tasks/plan/rules.h"
 #include "tasks/plan/sizes.h"

@@ -4,6 +4,7 @@
 #include "tasks/language_model/plan.h"
 #include "tasks/text/loss_breakdown.h"
 #include "tasks/text/text_task.h"
+#include "train/config/data_kinds.h"
 
 namespace tapeformer {
 namespace {

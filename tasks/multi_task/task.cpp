@@ -8,6 +8,7 @@
 #include "tasks/common/rules.h"
 #include "tasks/common/task_rows.h"
 #include "tasks/multi_task/multi_task_objective.h"
+#include "train/config/data_kinds.h"
 
 namespace tapeformer {
 namespace {

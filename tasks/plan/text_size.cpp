@@ -10,7 +10,7 @@
 #include "core/text/utf8.h"
 #include "data/synthetic/corpora.h"
 #include "data/text/byte_reader.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 #include "tasks/plan/rules.h"
 #include "tasks/plan/sizes.h"
 #include "tokenizer/tokenizer.h"

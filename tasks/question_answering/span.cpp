@@ -49,7 +49,7 @@ LabelledExample example_of(std::string question, std::string_view text, std::str
   return example;
 }
 
-LabelledFile read_questions(const std::filesystem::path& path, const LabelledFormat& format) {
+LabelledFile read_questions(const std::filesystem::path& path, const LabelledFileOptions& format) {
   LabelledTable table =
       read_table(path, {{"question", "text", "answer"}, "a question, a tab, a text, a tab and an answer"}, format);
   LabelledFile file{{}, std::move(table.header)};

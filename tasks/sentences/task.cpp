@@ -9,6 +9,7 @@
 #include "tasks/text/dummy_data.h"
 #include "tasks/text/language_data.h"
 #include "tasks/text/text_task.h"
+#include "train/config/data_kinds.h"
 
 namespace tapeformer {
 namespace {

@@ -9,7 +9,7 @@
 namespace tapeformer {
 namespace {
 
-LabelledFile read_texts(const std::filesystem::path& path, const LabelledFormat& format) {
+LabelledFile read_texts(const std::filesystem::path& path, const LabelledFileOptions& format) {
   LabelledTable table = read_table(path, {{"label", "text"}, "a label, a tab and a text"}, format);
   LabelledFile file{{}, std::move(table.header)};
   for (TableRow& row : table.rows) {

@@ -4,7 +4,7 @@
 #include "core/hash.h"
 #include "data/text/byte_reader.h"
 #include "data/text/learn_tokenizer.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 #include "tasks/common/models.h"
 #include "tokenizer/masked_symbols.h"
 

@@ -9,7 +9,7 @@
 #include "core/json.h"
 #include "core/text/lines.h"
 #include "data/labels/labelled_text.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 #include "tasks/labels/label_task.h"
 
 namespace tapeformer {
@@ -24,7 +24,7 @@ std::vector<std::string> strings_of(const nlohmann::json& object, const std::str
 }
 
 std::vector<LabelledExample> examples_of_json(std::string_view text, const std::string& origin,
-                                              const LabelledFormat& format) {
+                                              const LabelledFileOptions& format) {
   const std::string words = format.text_column.empty() ? "words" : format.text_column,
                     labels = format.label_column.empty() ? "labels" : format.label_column;
   std::vector<LabelledExample> examples;
@@ -42,7 +42,7 @@ std::vector<LabelledExample> examples_of_json(std::string_view text, const std::
   return examples;
 }
 
-LabelledFile read_tags(const std::filesystem::path& path, const LabelledFormat& format) {
+LabelledFile read_tags(const std::filesystem::path& path, const LabelledFileOptions& format) {
   const std::string content = read_text_file(path);
   if (format_of(content, path.string(), word_table(), format) == LabelFormat::jsonl) {
     return {examples_of_json(content, path.string(), format)};

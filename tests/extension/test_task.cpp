@@ -13,6 +13,7 @@
 #include "tasks/text/text_evaluation.h"
 #include "tests/train/toy.h"
 #include "tokenizer/train_tokenizer.h"
+#include "train/config/data_kinds.h"
 #include "train/loop/objective_data.h"
 #include "train/loop/run_summary.h"
 

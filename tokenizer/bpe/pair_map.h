@@ -6,19 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/pair_key.h"
+
 namespace tapeformer {
 
-// A pair of ids as one key. Ids are 0 or more, so no pair has the key kNoPair.
-constexpr std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
-  return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right);
-}
+// No pair_key() of ids, which are 0 or more, is this one.
 inline constexpr std::uint64_t kNoPair = ~std::uint64_t{0};
-
-// Spreads keys over all 64 bits; the upper bits are the best ones.
-constexpr std::uint64_t pair_hash(std::uint64_t key) {
-  key *= 0x9E3779B97F4A7C15ull;
-  return (key ^ key >> 32) * 0xD6E8FEB86659FD93ull;
-}
 
 template <class Value>
 class PairMap {

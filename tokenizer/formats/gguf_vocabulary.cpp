@@ -21,7 +21,7 @@ namespace {
 using Pairs = SentencePieceTokenizer::Pairs;
 using Type = GgufVocabulary::Type;
 
-// The names of patterns in tokenizer.ggml.pre; the first for each pattern is written.
+// The names of patterns in tokenizer.ggml.pre. Of several names for a pattern, the first one is written.
 constexpr std::array<std::pair<std::string_view, SplitPattern>, 6> kPre = {{{"gpt-2", SplitPattern::gpt2},
                                                                             {"llama-bpe", SplitPattern::cl100k},
                                                                             {"qwen2", SplitPattern::qwen2},
@@ -43,7 +43,7 @@ Pairs pairs_of_scores(const std::vector<std::string>& tokens, const std::vector<
     const std::string_view token = tokens[id];
     if (!normal.contains(token)) continue;
     for (std::size_t cut = 1; cut < token.size(); ++cut) {
-      if ((static_cast<unsigned char>(token[cut]) & 0xC0) == 0x80) continue;
+      if (is_continuation_byte(token[cut])) continue;
       if (normal.contains(token.substr(0, cut)) && normal.contains(token.substr(cut))) {
         places.emplace_back(-scores[id], id, cut);
       }
@@ -138,7 +138,7 @@ std::unique_ptr<Tokenizer> read_scored(const GgufVocabulary& from) {
   return std::make_unique<SentencePieceTokenizer>(std::move(written), std::move(pairs), std::move(rules));
 }
 
-// What all kinds of tokenizers write.
+// Returns the vocabulary with what is the same for all kinds of tokenizers.
 GgufVocabulary vocabulary_of(const Tokenizer& tokenizer, const std::vector<std::string>& written) {
   GgufVocabulary out{.model = "gpt2", .tokens = written};
   out.types.assign(written.size(), Type::normal);
@@ -196,7 +196,8 @@ GgufVocabulary write_characters(const Tokenizer& tokenizer) {
   return out;
 }
 
-// Scores from which the same merges follow: the earlier a merge, the greater the score of the token that it makes.
+// Writes scores from which the same merges follow: the earlier a merge, the greater the score of the token that it
+// makes.
 GgufVocabulary write_scored(const SentencePieceTokenizer& pieces, std::vector<std::string>& warnings) {
   const SentencePieceRules& rules = pieces.rules();
   check(rules.byte_fallback, "a tokenizer without tokens of bytes (byte_fallback) has no place in GGUF");

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/text/utf8.h"
 
 namespace tapeformer {
 
@@ -17,11 +18,7 @@ std::string show(const json& value) {
   }
   std::string text = dump_json(value);
   constexpr std::size_t kMost = 60;
-  if (text.size() > kMost) {
-    std::size_t end = kMost;
-    while ((text[end] & 0xC0) == 0x80) --end;  // do not cut a character
-    text = text.substr(0, end) + "...";
-  }
+  if (text.size() > kMost) text = text.substr(0, character_start(text, kMost)) + "...";
   return text;
 }
 

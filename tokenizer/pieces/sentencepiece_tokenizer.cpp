@@ -5,23 +5,12 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "core/text/replace_all.h"
 #include "core/text/utf8.h"
 #include "tokenizer/pretokenizer.h"
 
 namespace tapeformer {
 namespace {
-
-std::string with_spaces(std::string_view text, std::string_view from, std::string_view to) {
-  std::string out;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t at = std::min(text.find(from, begin), text.size());
-    out.append(text.substr(begin, at - begin));
-    if (at == text.size()) break;
-    out.append(to);
-    begin = at + from.size();
-  }
-  return out;
-}
 
 std::optional<int> hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -29,14 +18,14 @@ std::optional<int> hex_digit(char c) {
   return std::nullopt;
 }
 
-// The tokens' bytes in place of their written form.
+// Returns the vocabulary with the bytes of the tokens in place of their written form.
 Vocabulary to_bytes(Vocabulary vocabulary, bool byte_fallback) {
   const std::vector<std::int32_t> extra = vocabulary.extra_ids();
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     std::string& token = vocabulary.tokens[id];
     if (std::ranges::binary_search(extra, static_cast<std::int32_t>(id))) continue;
     const std::optional<char> byte = byte_fallback ? byte_of_token(token) : std::nullopt;
-    token = byte ? std::string(1, *byte) : with_spaces(token, kSpaceSign, " ");
+    token = byte ? std::string(1, *byte) : replace_all(token, kSpaceSign, " ");
   }
   return vocabulary;
 }
@@ -50,8 +39,9 @@ std::optional<char> byte_of_token(std::string_view written) {
   return static_cast<char>(*high * 16 + *low);
 }
 
-// Text is encoded from its bytes on. Merges that come before all others build the characters that have a token, by way
-// of their beginnings. What is left of other characters are single bytes and beginnings, symbols without a token.
+// The symbols that text begins with: its bytes. Merges that come before all others make of them the characters that
+// have a token, byte by byte. Of other characters, single bytes and beginnings are left, which are symbols without a
+// token.
 struct SentencePieceTokenizer::Symbols {
   std::vector<std::string> parts;
   std::vector<BpeMerge> merges;
@@ -128,7 +118,7 @@ struct SentencePieceTokenizer::Symbols {
         if (found != ordinary.end()) return found->second;
         fail(where(), ": \"", token, "\" is not an ordinary token of the vocabulary");
       };
-      const std::string whole = left + right, bytes = with_spaces(whole, kSpaceSign, " ");
+      const std::string whole = left + right, bytes = replace_all(whole, kSpaceSign, " ");
       merges.push_back({find(left), find(right), find(whole)});
       check(safe_cut(bytes, 1) == bytes.size(), where(), ": white space behind a letter or a digit is not supported");
       const bool is_new = seen.insert(pair_key(merges.back().left, merges.back().right)).second;
@@ -172,7 +162,7 @@ std::optional<std::string> SentencePieceTokenizer::normalized(std::string_view t
   const bool puts_space = rules_.place == SentencePieceRules::Place::normalizer &&
                           rules_.space == SentencePieceRules::Space::each && !continues && !text.empty();
   if (!puts_space && text.find(kSpaceSign) == text.npos) return std::nullopt;
-  return (puts_space ? " " : "") + with_spaces(text, kSpaceSign, " ");
+  return (puts_space ? " " : "") + replace_all(text, kSpaceSign, " ");
 }
 
 bool SentencePieceTokenizer::puts_space_before(std::string_view text, bool begins) const {
@@ -189,7 +179,7 @@ void SentencePieceTokenizer::encode_plain(std::string_view text, std::size_t, st
     const std::int32_t id = byte_ids_[static_cast<unsigned char>(byte)];
     if (id >= 0) return ids.push_back(id);
     // One unknown token for a character: its later bytes, 10xxxxxx, add none.
-    const bool continues = (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+    const bool continues = is_continuation_byte(byte);
     if (after_unknown && (continues || rules_.fuse_unknown)) return;
     ids.push_back(*unknown_);
     after_unknown = true;

@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/hash.h"
 #include "train/config/config_table.h"
+#include "train/config/data_kinds.h"
 #include "train/config/key_text.h"
 #include "train/config/other_names.h"
 #include "train/config/shared_task_keys.h"
@@ -166,21 +167,9 @@ class Reader {
   Config config_;
 };
 
-// A kind of training data: the keys that name it, and the keys of its validation data.
-struct DataKind {
-  std::vector<std::string> training, validation;
-};
-const DataKind kDataKinds[] = {{{"data.text"}, {"data.valid"}},
-                               {{"data.source", "data.target"}, {"data.valid_source", "data.valid_target"}},
-                               {{"data.pairs"}, {"data.valid_pairs"}},
-                               {{"data.labels"}, {"data.valid_labels"}},
-                               {{"data.images"}, {"data.valid_images"}},
-                               {{"data.conversations"}, {"data.valid_conversations"}},
-                               {{"data.corpus"}, {}}};
-
-bool is_given(const ConfigOverrides& overrides, const std::string& name) {
-  const auto given = overrides.find(name);
-  return given != overrides.end() && !given->second.empty() && given->second != std::vector<std::string>{""};
+// Returns whether the command line gives a value for the key that is not empty.
+bool gives_value(const ConfigOverrides& overrides, const std::string& name) {
+  return has_override(overrides, name) && overrides.at(name) != std::vector<std::string>{""};
 }
 
 // Sets the key to its default unless the key is among the overrides. If its value changes, adds a line about the old
@@ -190,7 +179,7 @@ void replace_data_key(Config& config, const std::string& name, const std::string
   const auto [section, key] = split_name(name);
   const ConfigEntry entry = *find_config_entry(section, key, config);
   const KeyValue value = entry.get(config);
-  if (is_given(overrides, name) || value == entry.key.default_value) return;
+  if (gives_value(overrides, name) || value == entry.key.default_value) return;
   notes.push_back(str_cat(by, " replaces ", name, " = ", command_line_text(value)));
   entry.set(config, entry.key.default_value);
 }
@@ -264,16 +253,21 @@ void apply_override(Config& config, std::string_view name, const std::string& va
   apply_override(config, name, std::span(&value, 1));
 }
 
+bool has_override(const ConfigOverrides& overrides, std::string_view key) {
+  const auto found = overrides.find(std::string(key));
+  return found != overrides.end() && !found->second.empty();
+}
+
 std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& overrides) {
   std::vector<std::string> notes;
   for (const auto& [section, key] : kRowNames) {
     const auto row = overrides.find(str_cat(section, ".", key));
     if (row != overrides.end() && !row->second.empty()) apply_override(config, row->first, row->second);
   }
-  if (is_given(overrides, "model.type")) config.model.type_is_given = true;
-  if (is_given(overrides, "optimizer.name")) {
+  if (gives_value(overrides, "model.type")) config.model.type_is_given = true;
+  if (gives_value(overrides, "optimizer.name")) {
     for (const auto& [name, value] : remove_foreign_options(config.optimizer)) {
-      if (!is_given(overrides, name)) {
+      if (!gives_value(overrides, name)) {
         notes.push_back(str_cat("optimizer.name replaces ", name, " = ", command_line_text(value)));
       }
     }
@@ -281,10 +275,10 @@ std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& 
   for (const auto& [name, values] : overrides) {
     if (!values.empty()) apply_override(config, name, values);
   }
-  for (const DataKind& kind : kDataKinds) {
-    const auto by = std::ranges::find_if(kind.training, [&](const auto& name) { return is_given(overrides, name); });
+  for (const DataKind& kind : all_data_kinds()) {
+    const auto by = std::ranges::find_if(kind.training, [&](const auto& name) { return gives_value(overrides, name); });
     if (by == kind.training.end()) continue;
-    for (const DataKind& other : kDataKinds) {
+    for (const DataKind& other : all_data_kinds()) {
       if (&other == &kind) continue;
       for (const std::string& name : other.training) replace_data_key(config, name, *by, overrides, notes);
       for (const std::string& name : other.validation) replace_data_key(config, name, *by, overrides, notes);

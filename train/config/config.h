@@ -54,7 +54,9 @@ struct Config {
     std::string label_column, text_column;
     std::int64_t lines = 20000, seed = 1;
     // Returns how labelled text is read.
-    LabelledFormat labelled_format() const { return {labels_format, labels_header, label_column, text_column}; }
+    LabelledFileOptions labelled_file_options() const {
+      return {labels_format, labels_header, label_column, text_column};
+    }
     bool operator==(const Data&) const = default;
   };
   struct Task {
@@ -215,6 +217,8 @@ void apply_override(Config& config, std::string_view name, const std::string& va
 
 // The values that the command line gives, by key; a key without values is not given.
 using ConfigOverrides = std::map<std::string, std::vector<std::string>>;
+// Returns whether the command line gives the key.
+bool has_override(const ConfigOverrides& overrides, std::string_view key);
 // Sets all these keys, model.type and optimizer.name first. If they name training data of another kind, the data of the
 // configuration is removed, together with its validation data. If they name another optimizer, values of keys that it
 // does not have are removed. Returns a line about each value that was removed.
@@ -224,8 +228,6 @@ std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& 
 // across keys. Throws UsageError. A configuration without training data is allowed, because `info` needs none.
 // Resolving the values() of the result gives the same result again.
 ResolvedConfig resolve(Config config);
-// Returns the keys of the kinds of training data that a configuration names, such as "data.text".
-std::vector<std::string> data_kinds(const Config::Data& data);
 // Throws UsageError unless the configuration names training data, or tasks that do.
 void require_data(const Config& config);
 

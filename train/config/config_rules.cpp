@@ -7,8 +7,10 @@
 #include "nn/optim/optimizers.h"
 #include "train/config/config.h"
 #include "train/config/config_table.h"
+#include "train/config/data_kinds.h"
 #include "train/config/key_text.h"
 #include "train/config/matmul_config.h"
+#include "train/config/rules.h"
 
 namespace tapeformer {
 
@@ -17,28 +19,6 @@ namespace {
 constexpr std::int64_t kPaperWarmup = 4000;       // Vaswani et al. 2017, for runs of 100,000 steps
 constexpr std::int64_t kDefaultWarmup = 200;      // for runs of a few thousand steps
 constexpr std::int64_t kSmallestByteVocab = 257;  // 256 bytes and the end of a text
-
-template <class... Parts>
-void require(bool condition, const Parts&... parts) {
-  if (!condition) fail_usage(parts...);
-}
-
-}  // namespace
-
-std::vector<std::string> data_kinds(const Config::Data& data) {
-  std::vector<std::string> kinds;
-  if (!data.text.empty()) kinds.push_back("data.text");
-  if (!data.source.empty() || !data.target.empty())
-    kinds.push_back(data.source.empty() ? "data.target" : "data.source");
-  if (!data.pairs.empty()) kinds.push_back("data.pairs");
-  if (!data.labels.empty()) kinds.push_back("data.labels");
-  if (!data.images.empty()) kinds.push_back("data.images");
-  if (!data.conversations.empty()) kinds.push_back("data.conversations");
-  if (!data.corpus.empty()) kinds.push_back("data.corpus");
-  return kinds;
-}
-
-namespace {
 
 void check_data(const Config::Data& data) {
   const auto kinds = data_kinds(data);
@@ -50,16 +30,11 @@ void check_data(const Config::Data& data) {
   };
   both_sides(data.source, data.target, "");
   both_sides(data.valid_source, data.valid_target, "valid_");
-  const auto goes_with = [](bool given, const char* key, bool base_given, const char* base) {
-    require(!given || base_given, key, ": expected ", base, " beside it, got none");
-  };
-  goes_with(!data.valid.empty(), "data.valid", !data.text.empty(), "data.text");
-  goes_with(!data.valid_source.empty(), "data.valid_source", !data.source.empty(), "data.source");
-  goes_with(!data.valid_pairs.empty(), "data.valid_pairs", !data.pairs.empty(), "data.pairs");
-  goes_with(!data.valid_labels.empty(), "data.valid_labels", !data.labels.empty(), "data.labels");
-  goes_with(!data.valid_images.empty(), "data.valid_images", !data.images.empty(), "data.images");
-  goes_with(!data.valid_conversations.empty(), "data.valid_conversations", !data.conversations.empty(),
-            "data.conversations");
+  for (const DataKind& kind : all_data_kinds()) {
+    if (kind.validation.empty()) continue;
+    const std::string &key = kind.validation.front(), &base = kind.training.front();
+    require(!names_data(data, key) || names_data(data, base), key, ": expected ", base, " beside it, got none");
+  }
 }
 
 void check_tokenizer(const Config::Tokenizer& tokenizer) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "tokenizer/tokenizer.h"
+#include "train/config/data_kinds.h"
 #include "train/config/key_text.h"
 #include "train/config/run_config.h"
 #include "train/config/shared_task_keys.h"

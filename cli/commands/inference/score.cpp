@@ -13,7 +13,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "core/text/lines.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 #include "report/score_page.h"
 #include "tasks/analysis/option_scores.h"
 

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/text/lines.h"
 #include "data/scores/alignment.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 
 namespace tapeformer::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/terminal/results.h"
 #include "core/error.h"
 #include "core/text/lines.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 #include "train/config/config_words.h"
 
 namespace tapeformer::cli {

@@ -7,7 +7,7 @@
 
 #include "cli/terminal/results.h"
 #include "core/error.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 #include "data/trees/bracket_score.h"
 
 namespace tapeformer::cli {

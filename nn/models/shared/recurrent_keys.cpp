@@ -44,6 +44,8 @@ RecurrentConfig recurrent_config(const KeyValues& options) {
 
 Init head_init(const RecurrentConfig& stack) { return Init::uniform_fan_in(stack.dim); }
 
-Init embedding_init(const RecurrentConfig& stack, bool tied) { return tied ? head_init(stack) : Init::normal(1); }
+Init embedding_init(bool tied, std::int64_t head_width) {
+  return tied ? Init::uniform_fan_in(head_width) : Init::normal(1);
+}
 
 }  // namespace tapeformer

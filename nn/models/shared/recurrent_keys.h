@@ -14,9 +14,10 @@ void resolve_recurrent_keys(KeyValues& options);
 // Returns the configuration that resolved options describe.
 RecurrentConfig recurrent_config(const KeyValues& options);
 
-// Return the initial values of a head, uniform in ±1/√dim as in torch.nn.Linear, and of an embedding: standard normal
-// as in torch.nn.Embedding, or those of the head if it is tied to it.
+// Returns the initial values of a head that reads the states: uniform in ±1/√dim as in torch.nn.Linear.
 Init head_init(const RecurrentConfig& stack);
-Init embedding_init(const RecurrentConfig& stack, bool tied);
+// Returns the initial values of an embedding: standard normal as in torch.nn.Embedding or, if it is tied to a head that
+// reads vectors of width `head_width`, those of the head.
+Init embedding_init(bool tied, std::int64_t head_width);
 
 }  // namespace tapeformer

@@ -21,11 +21,11 @@ std::vector<Fields> fields_of(const LabelledTable& table) {
   return all;
 }
 
-std::vector<Fields> texts(const char* name, std::string_view text, const LabelledFormat& format = {}) {
+std::vector<Fields> texts(const char* name, std::string_view text, const LabelledFileOptions& format = {}) {
   return fields_of(parse_table(text, name, kTexts, format));
 }
 
-std::vector<Fields> words(const char* name, const std::string& text, const LabelledFormat& format = {}) {
+std::vector<Fields> words(const char* name, const std::string& text, const LabelledFileOptions& format = {}) {
   std::vector<Fields> all;
   const LabelledText read = LabelledText::from_text(text, name, format);
   for (const LabelledSentence& sentence : read.sentences()) {
@@ -35,7 +35,7 @@ std::vector<Fields> words(const char* name, const std::string& text, const Label
   return all;
 }
 
-void refused(const char* name, std::string_view text, const LabelledFormat& format, const char* message) {
+void refused(const char* name, std::string_view text, const LabelledFileOptions& format, const char* message) {
   CAPTURE(text);
   CHECK_THROWS_WITH_AS(parse_table(text, name, kTexts, format), message, Error);
 }

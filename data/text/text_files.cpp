@@ -1,4 +1,4 @@
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 
 #include <glob.h>
 

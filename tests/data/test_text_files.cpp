@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.h"
-#include "data/text/text.h"
+#include "data/text/text_files.h"
 #include "tests/data/texts.h"
 #include "tests/temp_folder.h"
 

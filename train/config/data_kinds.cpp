@@ -1,0 +1,36 @@
+#include "train/config/data_kinds.h"
+
+#include <algorithm>
+
+#include "train/config/config_table.h"
+
+namespace tapeformer {
+
+std::span<const DataKind> all_data_kinds() {
+  static const DataKind kinds[] = {{{"data.text"}, {"data.valid"}},
+                                   {{"data.source", "data.target"}, {"data.valid_source", "data.valid_target"}},
+                                   {{"data.pairs"}, {"data.valid_pairs"}},
+                                   {{"data.labels"}, {"data.valid_labels"}},
+                                   {{"data.images"}, {"data.valid_images"}},
+                                   {{"data.conversations"}, {"data.valid_conversations"}},
+                                   {{"data.corpus"}, {}}};
+  return kinds;
+}
+
+bool names_data(const Config::Data& data, std::string_view key) {
+  Config config;
+  config.data = data;
+  const ConfigEntry entry = *find_config_entry("data", key.substr(key.find('.') + 1), config);
+  return entry.get(config) != entry.key.default_value;
+}
+
+std::vector<std::string> data_kinds(const Config::Data& data) {
+  std::vector<std::string> keys;
+  for (const DataKind& kind : all_data_kinds()) {
+    const auto key = std::ranges::find_if(kind.training, [&](const auto& name) { return names_data(data, name); });
+    if (key != kind.training.end()) keys.push_back(*key);
+  }
+  return keys;
+}
+
+}  // namespace tapeformer

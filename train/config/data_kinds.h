@@ -1,0 +1,25 @@
+// The kinds of training data, of which a configuration names one: text, parallel text, labelled text, …
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/config/config.h"
+
+namespace tapeformer {
+
+// The keys that name training data of this kind, and the keys of its validation data.
+struct DataKind {
+  std::vector<std::string> training, validation;
+};
+std::span<const DataKind> all_data_kinds();
+
+// Returns whether a configuration gives a value for this key of a kind of data ("data.text"), all of which are empty by
+// default.
+bool names_data(const Config::Data& data, std::string_view key);
+// Returns the first key of each kind of training data that a configuration names, such as "data.text".
+std::vector<std::string> data_kinds(const Config::Data& data);
+
+}  // namespace tapeformer
