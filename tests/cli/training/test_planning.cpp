@@ -100,7 +100,7 @@ TEST_CASE("planning: wrong uses are refused in one line") {
        {"train --resume run --minutes 1", "schedule.kind: expected wsd beside train.minutes, …"},
        {"train --resume run --minutes 1 --train.steps 5", "--minutes: expected no --train.steps beside it: …"},
        {"info run --minutes 1", "--minutes: expected a configuration, got the run run, which has its keys already"},
-       {"info", "expected target, got none (see --help)"}});
+       {"info", "info: expected CONFIG.toml or RUN, or --minutes, got none (see --help)"}});
 }
 
 TEST_CASE("planning: parallel text, labels, and fine-tuning are planned too" * long_test()) {
