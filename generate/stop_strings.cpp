@@ -17,13 +17,10 @@ std::string StopStrings::push(std::string_view part) {
   if (stopped_) return {};
   pending_ += part;
   std::size_t sure = pending_.size();
+  for (const std::string& string : strings_) sure = std::min(sure, pending_.find(string));
+  stopped_ = sure < pending_.size();
   for (const std::string& string : strings_) {
-    const std::size_t found = pending_.find(string);
-    if (found != pending_.npos) {
-      stopped_ = true;
-      sure = std::min(sure, found);
-      continue;
-    }
+    if (stopped_) break;  // a stop string that has only begun stops nothing
     for (std::size_t kept = std::min(string.size() - 1, pending_.size()); kept > 0; --kept) {
       if (!pending_.ends_with(std::string_view(string).substr(0, kept))) continue;
       sure = std::min(sure, pending_.size() - kept);

@@ -23,4 +23,4 @@ build/tapeformer eval "$run" --text "$unseen" --stride 32
 
 echo
 echo "== What it writes"
-build/tapeformer generate "$run" --tokens 250 --temperature 0.8
+build/tapeformer generate "$run" --samples 3 --temperature 0.8

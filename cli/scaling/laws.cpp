@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -29,15 +30,16 @@ struct LawKind {
   std::vector<const char*> of;
 };
 
-// Trainings with equal N and D become one, with the mean of their losses.
+// Trainings with equal N, D and C become one, with the mean of their losses. A file may give C without D.
 std::vector<ScalingRun> means_of(const std::vector<ScalingRun>& runs) {
-  std::map<std::pair<std::optional<double>, std::optional<double>>, std::vector<ScalingRun>> groups;
+  using Sizes = std::array<std::optional<double>, 3>;
+  std::map<Sizes, std::vector<ScalingRun>> groups;
   std::vector<ScalingRun> means;
   for (const ScalingRun& run : runs) {
     if (!run.parameters && !run.tokens) {
       means.push_back(run);
     } else {
-      groups[{run.parameters, run.tokens}].push_back(run);
+      groups[Sizes{run.parameters, run.tokens, run.flops}].push_back(run);
     }
   }
   for (const auto& group : groups) {

@@ -129,10 +129,10 @@ class RunReader {
           ": their losses per token cannot be compared");
   }
 
-  // The corpora's entropies are known in nats per character; each of their characters is a byte.
   void note_entropy(const ResolvedConfig& config, const RunSummary& summary) {
     const std::string& corpus = config.data.corpus;
-    const std::optional<double> entropy = corpus.empty() ? std::nullopt : corpus_entropy(corpus);
+    const bool documents = config.data.document == DocumentEnd::line;
+    const std::optional<double> entropy = corpus.empty() ? std::nullopt : corpus_entropy_per_byte(corpus, documents);
     const bool known = entropy && summary.bits_per_byte && (corpus_.empty() || corpus == corpus_);
     if (!known || !same_corpus_) {
       same_corpus_ = false;

@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+constexpr int kSignals = 128;  // ProcessResult::exit_code of a process that a signal has killed, without the signal
 constexpr std::string_view kFolder = "{folder}/";  // begins the path of a file beside the study's
 
 // Makes a folder's name from the variant's name.
@@ -169,8 +170,12 @@ class Runner {
       return signal_();
     });
     if (StopSignal::requested()) return false;
-    // A loss that is no number ends a training with an error: that is a result, too. Wrong options are not.
-    check(result.exit_code != 2, study_.variants[run.variant].name, ": ", last_line(messages(run)));
+    // A loss that is no number ends a training with an error: that is a result, too. Wrong options are not, nor is
+    // what kills a training or does not let it begin, such as a file that is not there.
+    const std::string& name = study_.variants[run.variant].name;
+    check(result.exit_code < kSignals, name, ": the training was killed by signal ", result.exit_code - kSignals);
+    const bool has_begun = is_there(folder.config());
+    check(result.exit_code == 0 || (result.exit_code != 2 && has_begun), name, ": ", last_line(messages(run)));
     if (result.exit_code != 0) run.failure = last_line(messages(run));
     if (is_there(folder.metrics())) {
       for (const Json& line : read_metrics(folder.metrics())) run.seconds = line.value("elapsed_s", run.seconds);
@@ -237,6 +242,12 @@ std::string identity_of(const Study& study, const TrainOptions& extra) {
          "\n";
 }
 
+// Throws UsageError if the options of the trainings give a seed, which would make those of all seeds the same.
+void require_no_seed(const Study& study, const TrainOptions& options) {
+  if (std::ranges::count(options, "--train.seed") == 0) return;
+  fail_usage(study.file.string(), ": train.seed: expected none, since the study's seeds decide it");
+}
+
 bool has_runs(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (is_there(RunFolder{entry.path()}.config())) return true;
@@ -277,7 +288,10 @@ TrainOptions run_options(const Study& study, const StudyRun& run, const TrainOpt
 }
 
 std::optional<std::vector<StudyRun>> run_study(const Study& study, const fs::path& folder, const TrainOptions& extra) {
+  require_no_seed(study, study.options);
+  require_no_seed(study, extra);
   for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {  // before hours of training
+    require_no_seed(study, study.variants[variant].options);
     for (const StudyMeasure& measure : study.measures) {
       (void)command_of(study, measure, {.variant = variant, .seed = study.seeds.front(), .folder = folder}, extra);
     }

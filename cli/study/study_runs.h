@@ -20,7 +20,7 @@ struct StudyRun {
   std::filesystem::path folder;
   // The values of the measures by name; nullopt if the training failed, or the command that measures the run.
   std::map<std::string, std::optional<double>> values = {};
-  std::string failure = {};  // what the training said if it failed, such as a loss that is no number
+  std::string failure = {};  // what the training said if it failed on its way, such as a loss that is no number
   double seconds = 0;        // of the training
 };
 
@@ -28,7 +28,8 @@ struct StudyRun {
 // is not trained again, and one that was cut off goes on. Throws Error if `folder` has runs of another study, or of
 // this study before it was changed. `extra` are options of `train` for all runs, and come after the study's and the
 // variant's. Shows progress. Returns nullopt if a signal asked to stop. Throws UsageError, before anything is trained,
-// if a measure needs an option that is not given.
+// if a measure needs an option that is not given, or if an option is train.seed. Throws Error for a training that could
+// not begin, or was killed.
 std::optional<std::vector<StudyRun>> run_study(const Study& study, const std::filesystem::path& folder,
                                                const TrainOptions& extra);
 

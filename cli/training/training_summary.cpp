@@ -39,10 +39,11 @@ void print_best(const ResolvedConfig& config, const Objective& objective, const 
 
 // Prints the smallest loss that any model can reach on a generated corpus, if that is known.
 void print_entropy(const ResolvedConfig& config) {
-  const std::optional<double> entropy = corpus_entropy(config.data.corpus);
+  const bool documents = config.data.document == DocumentEnd::line;
+  const std::optional<double> entropy = corpus_entropy(config.data.corpus, documents);
   if (!entropy) return;
   print_line("the corpus {} has an entropy of {:g} bits per byte ({:g} nats per character): no model can do better",
-             config.data.corpus, *entropy / std::numbers::ln2, *entropy);
+             config.data.corpus, *corpus_entropy_per_byte(config.data.corpus, documents) / std::numbers::ln2, *entropy);
 }
 
 // Prints which checkpoint commands read when they are given the run's folder, and the validation of the average, if

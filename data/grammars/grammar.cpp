@@ -1,5 +1,6 @@
 #include "data/grammars/grammar.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -144,15 +145,18 @@ LineExpectation Grammar::expectation() const {
 }
 
 LineExpectation Grammar::expected(std::string_view text) const {
-  LineExpectation sum{0, 0};
+  LineExpectation sum{0, 0, 0};
   const auto add = [&](double p, double choice_nats, std::string_view chosen) {
     const LineExpectation inner = expected(chosen);
     sum.nats += p * (inner.nats + choice_nats);
     sum.chars += p * inner.chars;
+    sum.bytes += p * inner.bytes;
   };
   for (const TemplatePart& part : split_template(text)) {
     if (!part.is_slot) {
-      sum.chars += static_cast<double>(part.text.size());
+      const auto begins_character = [](char byte) { return (byte & 0xC0) != 0x80; };  // in UTF-8
+      sum.chars += static_cast<double>(std::ranges::count_if(part.text, begins_character));
+      sum.bytes += static_cast<double>(part.text.size());
     } else if (part.column.empty()) {
       const std::vector<Alternative>& alternatives = rule(part.text).alternatives;
       const double total = total_weight(alternatives);

@@ -63,8 +63,10 @@ struct GrammarLine {
   std::vector<Slot> slots = {};
 };
 
+// What is expected of one line of a corpus.
 struct LineExpectation {
-  double nats, chars;  // expectations for one line
+  double nats;          // its entropy
+  double chars, bytes;  // its length with the newline
 };
 
 class Grammar {

@@ -55,7 +55,7 @@ std::string labelled_words(const Labels& labels, RandomStream& random) {
 struct Corpus {
   std::string_view name;
   std::string (*line)(RandomStream&);
-  double (*entropy)();                                                         // for plain text; null for parallel text
+  LineExpectation (*expectation)();                                            // for plain text; null for parallel text
   std::string (*labelled_line)(RandomStream&) = nullptr;                       // null if the corpus has no labels
   std::vector<AlignmentLink> (*alignment)(std::string_view source) = nullptr;  // null if the corpus has no alignment
   const MarkovChain& (*chain)() = nullptr;           // null if the corpus is not a Markov chain
@@ -65,33 +65,28 @@ struct Corpus {
   bool conversations = false;                        // the lines are conversations in JSON
 };
 
-double entropy_of(const Grammar& grammar) {
-  const LineExpectation line = grammar.expectation();
-  return line.nats / line.chars;
-}
-
 std::string stories_line(RandomStream& random) { return stories_grammar().generate(random).text; }
-double stories_entropy() { return entropy_of(stories_grammar()); }
+LineExpectation stories_expectation() { return stories_grammar().expectation(); }
 std::string_view stories_label(std::string_view slot) { return slot.find('.') == slot.npos ? "" : slot; }
 std::string labelled_stories_line(RandomStream& random) {
   return labelled_words({stories_grammar, stories_label, "O"}, random);
 }
 
 std::string tales_line(RandomStream& random) { return tales_grammar().generate(random).text; }
-double tales_entropy() { return entropy_of(tales_grammar()); }
+LineExpectation tales_expectation() { return tales_grammar().expectation(); }
 std::string labelled_tales_line(RandomStream& random) {
   return labelled_words({tales_grammar, stories_label, "O"}, random);
 }
 
 std::string cloze_line(RandomStream& random) { return cloze_grammar().generate(random).text; }
-double cloze_entropy() { return entropy_of(cloze_grammar()); }
+LineExpectation cloze_expectation() { return cloze_grammar().expectation(); }
 std::string_view cloze_label(std::string_view slot) { return slot == "animal" || slot == "place" ? slot : ""; }
 std::string labelled_cloze_line(RandomStream& random) {
   return labelled_words({cloze_grammar, cloze_label, ""}, random);
 }
 
 std::string senses_line(RandomStream& random) { return senses_grammar().generate(random).text; }
-double senses_entropy() { return entropy_of(senses_grammar()); }
+LineExpectation senses_expectation() { return senses_grammar().expectation(); }
 std::string_view senses_label(std::string_view slot) {
   return slot == "colour" || slot == "place" || slot == "novice" ? slot : "";
 }
@@ -100,20 +95,20 @@ std::string labelled_senses_line(RandomStream& random) {
 }
 
 std::string relations_line(RandomStream& random) { return relations_grammar().generate(random).text; }
-double relations_entropy() { return entropy_of(relations_grammar()); }
+LineExpectation relations_expectation() { return relations_grammar().expectation(); }
 
 std::string paraphrases_line(RandomStream& random) { return paraphrases_grammar().generate(random).text; }
 
 constexpr std::array kCorpora = {
-    Corpus{"stories", stories_line, stories_entropy, labelled_stories_line},
-    Corpus{"tales", tales_line, tales_entropy, labelled_tales_line},
-    Corpus{"markov", markov_line, markov_entropy, nullptr, nullptr, markov_chain},
-    Corpus{"recall", recall_line, recall_entropy, labelled_recall_line},
-    Corpus{"induction", induction_line, induction_entropy},
-    Corpus{"cloze", cloze_line, cloze_entropy, labelled_cloze_line},
-    Corpus{"senses", senses_line, senses_entropy, labelled_senses_line},
-    Corpus{"relations", relations_line, relations_entropy, nullptr, nullptr, nullptr, relations_analogies},
-    Corpus{"mappings", mappings_line, mappings_entropy},
+    Corpus{"stories", stories_line, stories_expectation, labelled_stories_line},
+    Corpus{"tales", tales_line, tales_expectation, labelled_tales_line},
+    Corpus{"markov", markov_line, markov_expectation, nullptr, nullptr, markov_chain},
+    Corpus{"recall", recall_line, recall_expectation, labelled_recall_line},
+    Corpus{"induction", induction_line, induction_expectation},
+    Corpus{"cloze", cloze_line, cloze_expectation, labelled_cloze_line},
+    Corpus{"senses", senses_line, senses_expectation, labelled_senses_line},
+    Corpus{"relations", relations_line, relations_expectation, nullptr, nullptr, nullptr, relations_analogies},
+    Corpus{"mappings", mappings_line, mappings_expectation},
     Corpus{"reverse", reverse_line, nullptr, nullptr, reverse_alignment},
     Corpus{"sort", sort_line, nullptr},
     Corpus{"dates", dates_line, nullptr},
@@ -121,13 +116,13 @@ constexpr std::array kCorpora = {
     Corpus{"add", add_line, nullptr},
     Corpus{"clauses", clauses_line, nullptr},
     Corpus{"paraphrases", paraphrases_line, nullptr},
-    Corpus{.name = "shapes", .line = shapes_line, .entropy = nullptr, .image = shapes_image},
-    Corpus{.name = "parse", .line = parse_line, .entropy = nullptr, .phrases = parse_grammar},
+    Corpus{.name = "shapes", .line = shapes_line, .expectation = nullptr, .image = shapes_image},
+    Corpus{.name = "parse", .line = parse_line, .expectation = nullptr, .phrases = parse_grammar},
     Corpus{.name = "parse-ambiguous",
            .line = ambiguous_parse_line,
-           .entropy = nullptr,
+           .expectation = nullptr,
            .phrases = ambiguous_parse_grammar},
-    Corpus{.name = "instructions", .line = instructions_line, .entropy = nullptr, .conversations = true},
+    Corpus{.name = "instructions", .line = instructions_line, .expectation = nullptr, .conversations = true},
 };
 
 constexpr auto kNames = [] {
@@ -215,14 +210,23 @@ std::string most_probable_tree(std::string_view name, std::int64_t line, std::ui
 
 bool is_parallel_corpus(std::string_view name) {
   const Corpus& corpus = find_corpus(name);
-  return corpus.entropy == nullptr && !corpus.conversations;
+  return corpus.expectation == nullptr && !corpus.conversations;
 }
 
 bool is_conversation_corpus(std::string_view name) { return find_corpus(name).conversations; }
 
-std::optional<double> corpus_entropy(std::string_view name) {
+std::optional<double> corpus_entropy(std::string_view name, bool lines_are_documents) {
   const Corpus& corpus = find_corpus(name);
-  return corpus.entropy ? std::optional(corpus.entropy()) : std::nullopt;
+  if (!corpus.expectation) return std::nullopt;
+  const LineExpectation line = corpus.expectation();
+  return line.nats / (line.chars - (lines_are_documents ? 1 : 0));
+}
+
+std::optional<double> corpus_entropy_per_byte(std::string_view name, bool lines_are_documents) {
+  const Corpus& corpus = find_corpus(name);
+  if (!corpus.expectation) return std::nullopt;
+  const LineExpectation line = corpus.expectation();
+  return line.nats / (line.bytes - (lines_are_documents ? 1 : 0));
 }
 
 std::optional<MaskedOptimum> corpus_masked_optimum(std::string_view name, std::int64_t row, const MaskRates& rates) {

@@ -45,8 +45,11 @@ CaptionedImage corpus_image(std::string_view name, std::int64_t line, std::uint6
 // that a parser can do. Throws UsageError for a corpus without trees.
 std::string most_probable_tree(std::string_view name, std::int64_t line, std::uint64_t seed);
 // The entropy rate in nats per character: the smallest cross-entropy that a model can reach on the text. It is known
-// for plain text; nullopt for parallel corpora and conversations.
-std::optional<double> corpus_entropy(std::string_view name);
+// for plain text; nullopt for parallel corpora and conversations. Where each line is a document (DocumentEnd::line),
+// its newline is not one of the characters.
+std::optional<double> corpus_entropy(std::string_view name, bool lines_are_documents = false);
+// The same in nats per byte.
+std::optional<double> corpus_entropy_per_byte(std::string_view name, bool lines_are_documents = false);
 // The best result of any masked language model on rows of `row` characters, each of them a token; known for `markov`.
 std::optional<MaskedOptimum> corpus_masked_optimum(std::string_view name, std::int64_t row, const MaskRates& rates);
 

@@ -108,12 +108,12 @@ std::string mappings_line(RandomStream& random) {
 }
 
 // A line says which letters were drawn, and what the mapping gives for each of them.
-double mappings_entropy() {
-  constexpr int kChars = 5 * kMappingPairs - 1;
+LineExpectation mappings_expectation() {
+  constexpr int kChars = 5 * kMappingPairs - 1, kBytes = 7 * kMappingPairs - 1;  // an arrow has three bytes
   double nats = kMappingPairs * std::log(kMappingInputs);
   const auto p = different_letters(kMappingPairs);
   for (int size = 0; size <= kMappingInputs; ++size) nats += p[size] * open_mappings()[size].nats;
-  return nats / kChars;
+  return {.nats = nats, .chars = kChars, .bytes = kBytes};
 }
 
 std::string mappings_question(RandomStream& random, int shots) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/random.h"
+#include "data/grammars/grammar.h"
 
 namespace tapeformer {
 
@@ -15,7 +16,7 @@ inline constexpr int kMappings = 16, kMappingInputs = 8, kMappingOutputs = 4, kM
 
 // Draws a line of kMappingPairs pairs. The letters of its left sides are drawn independently.
 std::string mappings_line(RandomStream& random);
-double mappings_entropy();
+LineExpectation mappings_expectation();
 
 // Draws a question with `shots` examples, 0 ≤ shots < kMappingPairs, as a line of JSON that `score --lines` reads: the
 // prompt "a→w; k→", the options w, x, y, z, the answer, the group `shots`, and mappings_accuracy() as the optimum.

@@ -68,7 +68,10 @@ std::string MarkovChain::line(RandomStream& random) const {
 
 std::string markov_line(RandomStream& random) { return markov_chain().line(random); }
 
-double markov_entropy() { return markov_chain().entropy_rate(); }
+LineExpectation markov_expectation() {
+  constexpr double kChars = 1 / kLineEnd + 1;
+  return {.nats = markov_chain().entropy_rate() * kChars, .chars = kChars, .bytes = kChars};
+}
 
 std::string recall_line(RandomStream& random) {
   const std::string question = recall_question(random);
@@ -80,9 +83,9 @@ std::string labelled_recall_line(RandomStream& random) {
   return question.substr(0, 1) + '\t' + question + '\n';
 }
 
-double recall_entropy() {
+LineExpectation recall_expectation() {
   constexpr double kDrawn = 1 + kRecallDistance, kChars = kRecallDistance + 4;
-  return kDrawn * std::log(kRecallKinds) / kChars;
+  return {.nats = kDrawn * std::log(kRecallKinds), .chars = kChars, .bytes = kChars};
 }
 
 std::string induction_line(RandomStream& random) {
@@ -95,14 +98,14 @@ std::string induction_line(RandomStream& random) {
 }
 
 // A line says which n and which of the P(62, n) sequences were drawn, and nothing else.
-double induction_entropy() {
+LineExpectation induction_expectation() {
   constexpr int kLengths = kLongestRepeated - kShortestRepeated + 1;
   double nats = std::log(kLengths), sequence = 0;
   for (int drawn = 0; drawn < kLongestRepeated; ++drawn) {
     sequence += std::log(static_cast<double>(kInductionKinds.size()) - drawn);
     if (drawn + 1 >= kShortestRepeated) nats += sequence / kLengths;
   }
-  return nats / (kInductionLength + 1);
+  return {.nats = nats, .chars = kInductionLength + 1, .bytes = kInductionLength + 1};
 }
 
 }  // namespace tapeformer

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/random.h"
+#include "data/grammars/grammar.h"
 
 namespace tapeformer {
 
@@ -36,7 +37,7 @@ class MarkovChain {
 // The chain of the corpus `markov`.
 const MarkovChain& markov_chain();
 std::string markov_line(RandomStream& random);
-double markov_entropy();
+LineExpectation markov_expectation();
 
 // Draws a digit, 100 random letters a to j, an equals sign, and the digit again (after task 2 of Hochreiter &
 // Schmidhuber 1997): "7bfa…ce=7". A model that has forgotten the digit loses ln 10 = 2.303 nats where it comes again.
@@ -47,7 +48,7 @@ std::string recall_line(RandomStream& random);
 // Draws such a line as a labelled text: the digit, a tab, and the digit with the letters. A classifier that reads the
 // vector of the last letter has to recall the digit.
 std::string labelled_recall_line(RandomStream& random);
-double recall_entropy();
+LineExpectation recall_expectation();
 
 // Draws n different letters or digits, 8 ≤ n ≤ 32, and repeats them until the line has 65 characters: "r r r …" (Elhage
 // et al. 2021). Every character from number n + 1 on follows from the one before it and the place where that stood
@@ -55,6 +56,6 @@ double recall_entropy();
 // characters, which are a line each, those that are predicted from 33 to 64 characters can all be known.
 inline constexpr int kInductionLength = 65, kShortestRepeated = 8, kLongestRepeated = 32;
 std::string induction_line(RandomStream& random);
-double induction_entropy();
+LineExpectation induction_expectation();
 
 }  // namespace tapeformer

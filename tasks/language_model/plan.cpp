@@ -6,6 +6,8 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "data/text/text.h"
+#include "data/text/text_source.h"
 #include "tasks/plan/rules.h"
 #include "tasks/plan/sizes.h"
 #include "tasks/plan/text_size.h"
@@ -36,6 +38,20 @@ void choose_context(PlanDraft& draft, const DataSize& data) {
   }
   draft.choose("model.context", context,
                fmt::format("{:g} min, and {} tokens of training text", draft.request().minutes, amount(data.unique)));
+}
+
+// The documents in a row say nothing about each other, so no token should attend to another document. A tokenizer that
+// is given or comes with weights may lack the token that ends a document.
+void choose_documents(PlanDraft& draft) {
+  const Config& given = draft.request().given;
+  if (!given.tokenizer.file.empty() || !given.train.init_from.empty()) return;
+  if (!given.data.corpus.empty()) {
+    draft.choose("data.document", std::string("line"), "each line of a generated corpus is a text of its own");
+  }
+  const Config::Data& data = draft.config().data;
+  const bool documents = data.document != DocumentEnd::none ||
+                         (data.corpus.empty() && FileText(expand_inputs(data.text), {}).has_documents());
+  if (documents) draft.choose("data.within_document", true, "documents say nothing about each other");
 }
 
 void choose_batch(PlanDraft& draft, std::int64_t step_tokens, std::string reason) {
@@ -84,6 +100,7 @@ Plan plan_language_model(const PlanRequest& request) {
   }
   const TextSize size = size_of_text(request.given.data);
   choose_clock(draft);
+  choose_documents(draft);
   choose_text_tokenizer(draft, size);
   DataSize data = in_tokens(draft.config(), size);
   choose_context(draft, data);

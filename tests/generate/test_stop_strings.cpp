@@ -17,6 +17,11 @@ TEST_CASE("stop strings: the text ends before the first one, wherever the parts 
   StopStrings earlier({"b c", "a"});  // the place in the text counts, not the order of the strings
   CHECK(earlier.push("x a b c") == "x ");
   CHECK(earlier.push("y").empty());
+  StopStrings begun({"abcd", "b"});  // "ab" begins the first one, but is text before the second one
+  CHECK(begun.push("x") == "x");
+  CHECK(begun.push("a").empty());
+  CHECK(begun.push("b") == "a");
+  CHECK(begun.stopped());
 }
 
 TEST_CASE("stop strings: only what may become one is kept back, and comes at the end") {

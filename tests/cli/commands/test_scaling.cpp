@@ -70,6 +70,11 @@ TEST_CASE("scaling fit: laws of a file of points, and what they predict") {
   CHECK(text.find("L(N) = 0.5 + (1e+05 / N)^0.5   3 points") != text.npos);
   CHECK(text.find("predicted at N = 6.4e+06  0.625 [0.625, 0.625]") != text.npos);
   CHECK(text.find("L(D) is not fitted: it needs at least 3 different D, got 0") != text.npos);
+
+  // Trainings of one N that cost more or less are no seeds, whose mean would count: the best one does.
+  box.write("costs.csv", "N,C,loss\n1e5,2e12,1.5\n1e5,1e12,2\n4e5,1e12,2\n4e5,2e12,1\n16e5,1e12,2\n16e5,2e12,0.75\n");
+  const Json costs = json_of(box, "scaling fit costs.csv --entropy 0.5 --json");
+  CHECK(law_of(costs, "L(N)")["terms"][0]["exponent"]["value"].get<double>() == Approx(0.5).epsilon(1e-6));
 }
 
 TEST_CASE("scaling fit: what cannot be fitted is said in one line") {

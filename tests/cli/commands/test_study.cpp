@@ -233,6 +233,8 @@ TEST_CASE("study: what is wrong with a file is said in one line") {
                               "[[shown]]\nof = \"a\"\nbelow = 1\nthan_measure = \"m\"\n");
   box.write("measure.toml", head + variant + "[[measures]]\nname = \"m\"\n");
   box.write("option.toml", head + variant + "model.heads = 3\n");
+  box.write("seed.toml", head + variant + "train.seed = 3\n");
+  box.write("data.toml", head + variant + "data.valid = \"none.txt\"\n");
   check_errors(box, kUsage,
                {{"study", "study: expected the name or the file of a study, or --list"},
                 {"study none.toml", "none.toml: expected variants, [[variants]]"},
@@ -246,7 +248,11 @@ TEST_CASE("study: what is wrong with a file is said in one line") {
                 {"study other.toml", "other.toml: shown 1: no variant has the name b"},
                 {"study than.toml", "than.toml: shown 1: no measure has the name m"},
                 {"study bound.toml", "bound.toml: shown 1: than_measure needs a variant beside it"},
-                {"study measure.toml", "measure.toml: measures 1: expected either metrics or command"}});
+                {"study measure.toml", "measure.toml: measures 1: expected either metrics or command"},
+                {"study seed.toml", "seed.toml: train.seed: expected none, since the study's seeds decide it"},
+                {"study option.toml --train.seed 3",
+                 "option.toml: train.seed: expected none, since the study's seeds decide it"}});
+  check_error(box, kFailure, "a: no such file or folder: none.txt", "study data.toml");  // no loss, however high
   check_error(box, kFailure, "folder.toml: the names of two variants give the same folder a--1", "study folder.toml");
   check_error(box, kFailure, "cannot open new.toml: there is no such file", "study new.toml");
   check_error(box, kFailure, "a: model.heads: expected a divisor of model.dim, which is 32, got 3",

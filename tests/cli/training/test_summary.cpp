@@ -1,9 +1,12 @@
 // What a training prints at its end, beyond the best evaluation and the weights that commands read.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
+#include "data/synthetic/corpora.h"
 #include "tests/cli/sandbox.h"
 
 using Json = nlohmann::ordered_json;
@@ -55,6 +58,21 @@ TEST_CASE("summary: bits per byte stand beside those of n-grams and of xz") {
   // One that goes on compares anew.
   CHECK(has(box.succeed("train --resume run --train.steps 22").out, "for comparison"));
   CHECK(Json::parse(box.read("run/comparison.json"))["step"] == 22);
+}
+
+TEST_CASE("summary: the entropy of a corpus is that of its bytes, without the newlines where lines are documents") {
+  const Sandbox box("gpt");
+  // A line of mappings has 79 characters, of which 16 are arrows of three bytes, and one is the newline.
+  const double nats = *tapeformer::corpus_entropy("mappings") * 79;
+  for (const bool documents : {false, true}) {
+    const Outcome outcome = box.succeed(
+        "train --model.dim 8 --model.layers 1 --tokenizer.kind char --data.corpus mappings --data.lines 300 --out run" +
+        std::string(documents ? "2 --data.document line" : "") + " --train.steps 1");
+    const int newline = documents ? 1 : 0;
+    CHECK(has(outcome.out,
+              fmt::format("the corpus mappings has an entropy of {:g} bits per byte ({:g} nats per character)",
+                          nats / (111 - newline) / std::log(2), nats / (79 - newline))));
+  }
 }
 
 TEST_CASE("summary: a part of the validation text is compared in nats, and a quiet training compares nothing") {

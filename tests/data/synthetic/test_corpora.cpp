@@ -157,6 +157,9 @@ TEST_CASE("stories and tales: the computed entropy is that of the drawn text" * 
     CHECK(nats / chars == doctest::Approx(entropy).epsilon(0.01));
     CHECK(nats / n == doctest::Approx(grammar.expectation().nats).epsilon(0.005));
     CHECK(chars / n == doctest::Approx(grammar.expectation().chars).epsilon(0.005));
+    // Without the newline, where each line is a document.
+    CHECK(corpus_entropy(name, true).value() / entropy == doctest::Approx(chars / (chars - n)).epsilon(1e-4));
+    CHECK(corpus_entropy_per_byte(name, true) == corpus_entropy(name, true));
     CHECK(entropy > least);
     CHECK(entropy < most);
     CHECK(texts.size() == n);  // e^35 stories: no two alike

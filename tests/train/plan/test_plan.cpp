@@ -120,6 +120,35 @@ TEST_CASE("plan: small texts are read by characters, others by byte pairs; many 
   CHECK(chosen(small, "data.valid_fraction") == "");
 }
 
+TEST_CASE("plan: where the text has documents, as generated corpora have, no token looks at another document") {
+  const TempFolder folder;
+  FakeMachine machine;
+  PlanRequest request = stories(machine, 1);
+  CHECK(chosen(make_plan(request), "data.document") == "line");
+  CHECK(chosen(make_plan(request), "data.within_document") == "true");
+  request.given_keys.insert("data.document");
+  CHECK(chosen(make_plan(request), "data.within_document") == "");
+
+  request.given_keys = {"data.text"};
+  request.given.data.corpus = "";
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) lines += "{\"text\": \"One of many short documents.\"}\n";
+  for (const char* name : {"plain.txt", "documents.jsonl"}) {
+    folder.write(name, lines);
+    request.given.data.text = {(folder.path / name).string()};
+    const bool documents = request.given.data.text.front().ends_with(".jsonl");
+    const Plan plan = make_plan(request);
+    CHECK(chosen(plan, "data.document") == "");
+    CHECK(chosen(plan, "data.within_document") == (documents ? "true" : ""));
+  }
+  request.given.data.text = {(folder.path / "plain.txt").string()};
+  request.given.data.document = DocumentEnd::line;
+  CHECK(chosen(make_plan(request), "data.within_document") == "true");
+  // The tokenizer of other weights may lack the token between documents.
+  request.given.train.init_from = "another";
+  CHECK(chosen(make_plan(request), "data.within_document") == "");
+}
+
 TEST_CASE("plan: sizes of files are told without reading them, compressed ones by their beginning") {
   const TempFolder folder;
   std::string text;
