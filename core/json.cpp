@@ -47,18 +47,21 @@ Json parse_json(std::string_view text, std::string_view where) {
     return true;
   };
   std::size_t invalid = text.find('\0') + 1;  // a position from 1; the parser would stop at a byte 0
+  bool lone_surrogate = false;
   if (invalid == 0) {
     try {
       return Json::parse(text, look);
     } catch (const typename Json::parse_error& error) {
       invalid = error.byte;
+      lone_surrogate = std::string_view(error.what()).find("surrogate") != std::string_view::npos;
     } catch (const typename Json::out_of_range&) {  // the parser's message quotes the number, which may be very long
       fail(where, "not valid JSON: a number is out of range");
     }
   }
   const std::string_view before = text.substr(0, invalid - 1);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  fail(where, line > 1 ? str_cat("line ", line, ": ") : "", "not valid JSON at byte ", invalid);
+  fail(where, line > 1 ? str_cat("line ", line, ": ") : "", "not valid JSON at byte ", invalid,
+       lone_surrogate ? ": the \\u escape of half a character (D800 to DFFF) is without the other half" : "");
 }
 
 std::string dump_json(const nlohmann::json& json, int indent) {

@@ -34,7 +34,9 @@ constexpr KeyRange or_minus_one(KeyRange range) {
   range.or_minus_one = true;
   return range;
 }
-inline constexpr double kMaxSize = 1 << 20;  // a width, length or count above this is assumed to be a typing error
+inline constexpr double kMaxSize = 1 << 20;    // a width, length or count above this is assumed to be a typing error
+inline constexpr double kMaxLayers = 1 << 13;  // and so is a number of layers above this
+inline constexpr double kMaxMinutes = 10.0 * 366 * 24 * 60;  // and a time of more than ten years
 
 struct Key {
   std::string name;
@@ -42,8 +44,11 @@ struct Key {
   std::string help;  // one line, with the unit
   // The allowed values: all of the type; a range of numbers; or a list of words for a string.
   std::variant<std::monostate, KeyRange, std::vector<std::string>> allowed = {};
-  // The key from which the default is derived, with its section ("model.dim"); empty if the default is fixed.
+  // The key from which the default, or the placeholder, is derived, with its section ("model.dim"); empty if the
+  // default is fixed.
   std::string follows = {};
+  // The value that asks for the derived one, if another than the default does.
+  std::optional<KeyValue> placeholder = {};
   // The effective value of the default, if that is known beforehand: 0.1, say, for a default of -1.
   std::optional<KeyValue> stands_for = {};
   // Whether a resumed run may change the value: the key does not describe the model, its tokens or its task.
@@ -52,6 +57,8 @@ struct Key {
   std::vector<std::pair<std::string, double>> words = {};
 
   KeyType type() const { return static_cast<KeyType>(default_value.index()); }
+  // Returns the value that resolving replaces by a derived one, if the key follows another.
+  const KeyValue& replaced_value() const { return placeholder ? *placeholder : default_value; }
 };
 
 // The words for the values of an enum. A specialisation lists each value once:

@@ -109,6 +109,15 @@ RunLines read_lines(const RunFolder& run) {
   return lines;
 }
 
+// Returns what the summary shows of the last line. The last point of a curve may be a mean.
+Json last_of(const std::vector<Json>& lines) {
+  Json last = Json::object();
+  for (const char* const key : {"step", "tokens", "elapsed_s", "loss", "unsmoothed_loss"}) {
+    if (!lines.empty() && lines.back().contains(key)) last[key] = lines.back()[key];
+  }
+  return last;
+}
+
 std::string name_of(const RunFolder& run) {
   const auto path = std::filesystem::absolute(run.root).lexically_normal();
   return (path.has_filename() ? path : path.parent_path()).filename().string();
@@ -134,6 +143,7 @@ Json run_report_data(std::span<const RunFolder> runs) {
     data["runs"].push_back({{"name", name_of(runs[i])},
                             {"config", read_file(runs[i].config())},
                             {"train", columns_of(lines[i].train, per_point)},
+                            {"last", last_of(lines[i].train)},
                             {"eval", columns_of(lines[i].eval, 1)},
                             {"watch", columns_of(lines[i].watched, per_watched)},
                             {"samples", samples_of(lines[i].samples, most_samples)},

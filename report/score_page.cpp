@@ -25,7 +25,7 @@ nlohmann::ordered_json score_json(const ScoredGroup& group) {
                               {"accuracy_per_token", group.accuracy(1)},
                               {"accuracy_per_byte", group.accuracy(2)},
                               {"chance", group.chance / static_cast<double>(group.questions)}};
-  if (group.with_optimum > 0) json["optimum"] = group.mean_optimum();
+  if (group.has_optimum()) json["optimum"] = group.mean_optimum();
   return json;
 }
 

@@ -20,11 +20,12 @@ struct ScoredGroup {
 
   void add(const ScoredGroup& other);
   double accuracy(std::size_t measure) const;
+  bool has_optimum() const { return with_optimum > 0 && with_optimum == questions; }
   double mean_optimum() const { return optimum / static_cast<double>(with_optimum); }
 };
 
-// {"group", "questions", "accuracy", "accuracy_per_token", "accuracy_per_byte", "chance"}, and "optimum" if it is
-// known.
+// {"group", "questions", "accuracy", "accuracy_per_token", "accuracy_per_byte", "chance"}, and "optimum" if that of
+// every question is known.
 nlohmann::ordered_json score_json(const ScoredGroup& group);
 // Returns a page that shows the accuracy of each group. On the x axis a group is at its name if that is a number, else
 // at its place in the list.

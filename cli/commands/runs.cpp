@@ -43,17 +43,20 @@ Json json_of(const RunSummary& run, const std::string& name) {
           {"unit", run.unit},
           {"bits_per_byte", number(run.bits_per_byte)},
           {"measures", std::move(measures)},
+          {"bleu_step", number(run.bleu_step)},
           {"elapsed_s", run.elapsed_s},
           {"state", run.state}};
 }
 
 std::string decimals(const std::optional<double>& value) { return value ? fmt::format("{:.4f}", *value) : "-"; }
 
-// The metric of a run as text: "span_f1 0.9150", "bleu 39.34".
+// The metric of a run as text: "span_f1 0.9150", "bleu 39.34", or "bleu 39.34 at 1000" if it is that of another step
+// than the loss.
 std::string measure_of(const RunSummary& run) {
   const auto value = run.measured(run.measure);
   if (!value) return "-";
-  return run.measure == "bleu" ? fmt::format("bleu {:.2f}", *value) : fmt::format("{} {:.4f}", run.measure, *value);
+  if (run.measure != "bleu") return fmt::format("{} {:.4f}", run.measure, *value);
+  return fmt::format("bleu {:.2f}{}", *value, run.bleu_step ? fmt::format(" at {}", *run.bleu_step) : "");
 }
 
 // The path of a run below the folder; that of the folder itself, if it is the run.

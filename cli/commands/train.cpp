@@ -19,7 +19,7 @@ void print_lost_rank(const char* message) {
 
 void train_as_rank(const TrainArguments& arguments) {
   if (arguments.resume.empty() && arguments.out.empty()) {
-    fail_usage("train: expected CONFIG.toml and --out RUN, or --resume RUN");
+    fail_usage("train: expected --out RUN for a new run, or --resume RUN");
   }
   const auto ranks = join_ranks(print_lost_rank);
   if (!ranks->is_root()) be_silent();

@@ -158,7 +158,7 @@ ResolvedConfig read_config(const InfoRequest& request, const std::optional<RunFo
   const std::optional<double> minutes = planned_minutes(request.minutes, overrides);
   if (minutes && run)
     fail_usage("--minutes: expected a configuration, got the run ", target, ", which has its keys already");
-  if (!minutes && target.empty()) fail_usage("expected target, got none (see --help)");
+  if (!minutes && target.empty()) fail_usage("info: expected CONFIG.toml or RUN, or --minutes, got none (see --help)");
   if (minutes) {
     Plan plan = plan_training(target, overrides, *minutes, measuring_timer(*minutes)).plan;
     planned = std::move(plan.keys);

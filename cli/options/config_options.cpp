@@ -50,6 +50,13 @@ constexpr std::string_view kShortHelp[] = {"model.type",    "model.layers",   "m
                                            "optimizer.lr",  "train.steps",    "train.batch",     "train.init_from",
                                            "train.threads", "train.matmul",   "eval.every",      "checkpoint.every"};
 
+// A training by the clock has no number of steps that the decay of the moving average could follow: the one that a run
+// has derived from its steps stays.
+void keep_average_decay(Config& config, std::vector<std::string>& notes) {
+  if (config.train.minutes == 0 || !config.derived || std::erase(*config.derived, "train.ema") == 0) return;
+  notes.push_back(str_cat("train.ema stays ", config.train.ema, ": train.minutes has no number of steps beforehand"));
+}
+
 void list_config_options(Command& command, ConfigOverrides& overrides) {
   const std::vector<ConfigKey> keys = config_keys();
   for (const ConfigKey& key : keys) {
@@ -89,6 +96,7 @@ void add_config_options(Command& command, ConfigOverrides& overrides) {
 
 ResolvedConfig override_config(Config config, const ConfigOverrides& overrides, std::vector<std::string>& notes) {
   std::ranges::move(apply_overrides(config, overrides), std::back_inserter(notes));
+  keep_average_decay(config, notes);
   make_paths_absolute(config);
   return resolve(std::move(config));
 }

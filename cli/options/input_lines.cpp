@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/text/lines.h"
 #include "core/text/numbers.h"
+#include "core/text/utf8.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -61,7 +62,7 @@ bool InputLines::next(std::string& line) {
 
 std::string InputLines::take() {
   std::string_view rest = buffer_;
-  std::string line(take_line(rest));
+  std::string line(bytes_ == 0 ? without_byte_order_mark(take_line(rest)) : take_line(rest));
   bytes_ += static_cast<std::int64_t>(buffer_.size() - rest.size());
   buffer_.erase(0, buffer_.size() - rest.size());
   seen_ = 0;

@@ -50,6 +50,8 @@ std::optional<double> planned_minutes(const std::optional<std::string>& option, 
   if (!minutes || !(std::get<double>(*minutes) > 0) || !std::isfinite(std::get<double>(*minutes))) {
     fail_usage("--minutes: expected a number above 0, got ", *option);
   }
+  if (std::get<double>(*minutes) > kMaxMinutes)
+    fail_usage("--minutes: expected at most ", static_cast<std::int64_t>(kMaxMinutes), " (ten years), got ", *option);
   for (const std::string_view key : {"train.steps", "train.minutes"}) {
     if (has_override(overrides, key))
       fail_usage("--minutes: expected no --", key, " beside it: the minutes say when the training ends");

@@ -55,6 +55,13 @@ inline void append_utf8(std::string& out, std::int32_t code_point) {
   }
 }
 
+// What some programs put at the beginning of a text in UTF-8. It is no part of the text.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+inline std::string_view without_byte_order_mark(std::string_view text) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  return text;
+}
+
 // The offset of the first byte of the character that contains byte `at`; `at` itself if no character contains it, and
 // at the end of the text.
 inline std::size_t character_start(std::string_view text, std::size_t at) {

@@ -236,6 +236,13 @@ LabelFormat format_of(std::string_view text, const std::string& origin, const Ta
 LabelledTable parse_table(std::string_view text, const std::string& origin, const TableShape& shape,
                           const LabelledFileOptions& format) {
   const LabelFormat detected = format_of(text, origin, shape, format);
+  const bool has_columns = detected != LabelFormat::fasttext, has_label = std::ranges::any_of(shape.columns, is_label);
+  const auto refuse = [&](const std::string& column, const char* key, const char* why) {
+    check(column.empty(), origin, ": data.", key, ": expected none, since ", why, ", got ", column);
+  };
+  if (!has_columns || !has_label)
+    refuse(format.label_column, "label_column", has_columns ? "no labels are read" : "__label__ marks the label");
+  if (!has_columns) refuse(format.text_column, "text_column", "the text follows the label");
   LabelledTable table;
   if (detected == LabelFormat::jsonl) {
     table = json_table(text, origin, shape, format);

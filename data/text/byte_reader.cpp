@@ -213,6 +213,8 @@ fs::path uncompressed_name(const fs::path& path) {
   return compression_of(path) == Compression::none ? path : fs::path(path).replace_extension();
 }
 
+std::string shown_name(const fs::path& path) { return path == kStandardInput ? "standard input" : path.string(); }
+
 bool is_read_once(const fs::path& path) {
   std::error_code unreachable;
   return path == kStandardInput || fs::is_fifo(path, unreachable);
@@ -230,8 +232,8 @@ std::unique_ptr<ByteReader> open_bytes(const fs::path& path, WaitingCallback wai
   return std::make_unique<PlainReader>(path, std::move(waiting));
 }
 
-TextBytes::TextBytes(const fs::path& path, TextNotes& notes)
-    : name_(path == kStandardInput ? "standard input" : path.string()), notes_(notes), bytes_(open_bytes(path)) {}
+TextBytes::TextBytes(const fs::path& path, TextNotes& notes, const fs::path& name)
+    : name_(shown_name(name.empty() ? path : name)), notes_(notes), bytes_(open_bytes(path)) {}
 
 std::size_t TextBytes::read(std::span<char> out) {
   if (ended_) return 0;
@@ -243,7 +245,6 @@ std::size_t TextBytes::read(std::span<char> out) {
 }
 
 std::size_t TextBytes::read_first(std::span<char> out) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   std::size_t count = 0;
   while (count < std::min(out.size(), kByteOrderMark.size())) {
     const std::size_t more = bytes_->read(out.subspan(count));

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "data/text/text_notes.h"
 
@@ -14,6 +15,9 @@ namespace tapeformer {
 
 // This path means standard input.
 inline constexpr const char* kStandardInput = "-";
+
+// What messages call a file.
+std::string shown_name(const std::filesystem::path& path);
 
 // Whether the path can be read only once: standard input, or a pipe such as a shell's <(command).
 bool is_read_once(const std::filesystem::path& path);
@@ -48,7 +52,8 @@ std::unique_ptr<ByteReader> open_bytes(const std::filesystem::path& path, Waitin
 // of the file to `notes`, which must outlive this object.
 class TextBytes {
  public:
-  TextBytes(const std::filesystem::path& path, TextNotes& notes);
+  // `name` is what the notes call the file; empty: its path.
+  TextBytes(const std::filesystem::path& path, TextNotes& notes, const std::filesystem::path& name = {});
   // Both functions are like those of ByteReader.
   std::size_t read(std::span<char> out);
   std::int64_t consumed() const { return bytes_->consumed(); }

@@ -57,8 +57,8 @@ bool replace_lone_surrogates(std::string& json) {
 // Cuts the bytes of a file at a delimiter; an empty delimiter cuts nowhere. Lines end with \n or \r\n.
 class Splitter {
  public:
-  Splitter(const fs::path& path, std::string_view delimiter, TextNotes& notes)
-      : bytes_(path, notes), delimiter_(delimiter) {}
+  Splitter(const TextFile& file, std::string_view delimiter, TextNotes& notes)
+      : bytes_(file.path, notes, file.name), delimiter_(delimiter) {}
 
   // Gives the next bytes, valid until the next call, and whether they are complete: followed by the delimiter or the
   // end of the file. Returns false after the end of the file was given.
@@ -109,21 +109,21 @@ class Splitter {
 // Reads one file.
 class FileReader {
  public:
-  FileReader(const fs::path& path, std::string_view delimiter, TextNotes& notes)
-      : path_(path), splitter_(path, delimiter, notes) {}
+  FileReader(const TextFile& file, std::string_view delimiter, TextNotes& notes)
+      : name_(file.name), splitter_(file, delimiter, notes) {}
   virtual ~FileReader() = default;
   virtual bool next(TextFragment& fragment) = 0;
   std::int64_t consumed() const { return splitter_.consumed(); }
 
  protected:
-  fs::path path_;
+  fs::path name_;
   Splitter splitter_;
 };
 
 class PlainTextReader : public FileReader {
  public:
-  PlainTextReader(const fs::path& path, DocumentEnd document, TextNotes& notes)
-      : FileReader(path,
+  PlainTextReader(const TextFile& file, DocumentEnd document, TextNotes& notes)
+      : FileReader(file,
                    document == DocumentEnd::line   ? "\n"
                    : document == DocumentEnd::mark ? kEndOfText
                                                    : "",
@@ -148,8 +148,8 @@ class PlainTextReader : public FileReader {
 
 class JsonLinesReader : public FileReader {
  public:
-  JsonLinesReader(const fs::path& path, const std::string& field, TextNotes& notes)
-      : FileReader(path, "\n", notes), field_(field), notes_(notes) {}
+  JsonLinesReader(const TextFile& file, const std::string& field, TextNotes& notes)
+      : FileReader(file, "\n", notes), field_(field), notes_(notes) {}
 
   bool next(TextFragment& fragment) override {
     line_.clear();
@@ -170,7 +170,7 @@ class JsonLinesReader : public FileReader {
  private:
   const std::string& read_document() {
     using nlohmann::json;
-    const std::string place = str_cat(path_.string(), ":", number_), where = place + ": ";
+    const std::string place = str_cat(name_.string(), ":", number_), where = place + ": ";
     check(line_.find('\0') == line_.npos, where, "expected a line of JSON, got a byte 0 in it");
     if (replace_lone_surrogates(line_)) notes_.add(TextNote::lone_surrogate, place);
     json object = parse_json<json>(line_, where);
@@ -188,32 +188,33 @@ class JsonLinesReader : public FileReader {
 // Reads several files one after another.
 class FilesReader : public FragmentReader {
  public:
-  FilesReader(const std::vector<fs::path>& paths, const TextOptions& options) : paths_(paths), options_(options) {
+  FilesReader(const std::vector<TextFile>& files, const TextOptions& options) : files_(files), options_(options) {
     std::error_code unknown;
-    for (const fs::path& path : paths) {
-      const auto bytes = fs::file_size(path, unknown);
+    for (const TextFile& file : files) {
+      const auto bytes = fs::file_size(file.path, unknown);
       if (!unknown) total_ += static_cast<std::int64_t>(bytes);
     }
   }
 
   bool next(TextFragment& fragment) override {
-    for (; index_ < paths_.size(); ++index_) {
-      const fs::path& path = paths_[index_];
+    for (; index_ < files_.size(); ++index_) {
+      const TextFile& file = files_[index_];
       if (!file_) {
-        if (is_json_lines(path)) {
-          file_ = std::make_unique<JsonLinesReader>(path, options_.field, notes_);
+        if (is_json_lines(file.name)) {
+          file_ = std::make_unique<JsonLinesReader>(file, options_.field, notes_);
         } else {
-          file_ = std::make_unique<PlainTextReader>(path, options_.document, notes_);
+          file_ = std::make_unique<PlainTextReader>(file, options_.document, notes_);
         }
         file_has_text_ = false;
       }
       if (file_->next(fragment)) return has_text_ = file_has_text_ = true;
-      if (!file_has_text_) notes_.add(TextNote::empty_file, name_of(path));
+      if (!file_has_text_) notes_.add(TextNote::empty_file, shown_name(file.name));
       finished_ += file_->consumed();
       file_.reset();
     }
-    check(has_text_ || paths_.size() > 1, name_of(paths_[0]), " is empty, expected text");
-    check(has_text_, "none of ", paths_.size(), " files has text, expected some; the first is ", name_of(paths_[0]));
+    const std::string first = shown_name(files_[0].name);
+    check(has_text_ || files_.size() > 1, first, " is empty, expected text");
+    check(has_text_, "none of ", files_.size(), " files has text, expected some; the first is ", first);
     return false;
   }
 
@@ -225,9 +226,7 @@ class FilesReader : public FragmentReader {
   }
 
  private:
-  static std::string name_of(const fs::path& path) { return path == kStandardInput ? "standard input" : path.string(); }
-
-  const std::vector<fs::path> paths_;
+  const std::vector<TextFile> files_;
   const TextOptions options_;
   TextNotes notes_;
   std::unique_ptr<FileReader> file_;
@@ -238,15 +237,17 @@ class FilesReader : public FragmentReader {
 
 }  // namespace
 
-FileText::FileText(std::vector<fs::path> paths, TextOptions options)
-    : paths_(std::move(paths)), options_(std::move(options)) {
-  check(!paths_.empty(), "text: no files given");
+FileText::FileText(std::vector<fs::path> paths, TextOptions options, std::vector<fs::path> names)
+    : options_(std::move(options)) {
+  check(!paths.empty(), "text: no files given");
+  if (names.empty()) names = paths;
+  for (std::size_t i = 0; i < paths.size(); ++i) files_.push_back({std::move(paths[i]), std::move(names[i])});
 }
 
-std::unique_ptr<FragmentReader> FileText::read() const { return std::make_unique<FilesReader>(paths_, options_); }
+std::unique_ptr<FragmentReader> FileText::read() const { return std::make_unique<FilesReader>(files_, options_); }
 
 bool FileText::has_documents() const {
-  return options_.document != DocumentEnd::none || std::any_of(paths_.begin(), paths_.end(), is_json_lines);
+  return options_.document != DocumentEnd::none || std::ranges::any_of(files_, is_json_lines, &TextFile::name);
 }
 
 TextStamp FileText::stamp() const {
@@ -257,13 +258,13 @@ TextStamp FileText::stamp() const {
   hasher.update(kReadingVersion);
   hasher.update(static_cast<std::uint64_t>(options_.document));
   hasher.update(options_.field);
-  for (const fs::path& path : paths_) {
+  for (const auto& [path, name] : files_) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) {
-      fail("cannot open ", path.string(), ": ", std::generic_category().message(errno));
+      fail("cannot open ", name.string(), ": ", std::generic_category().message(errno));
     }
-    hasher.update(path.extension().native());
-    hasher.update(static_cast<std::uint64_t>(is_json_lines(path)));
+    hasher.update(name.extension().native());
+    hasher.update(static_cast<std::uint64_t>(is_json_lines(name)));
     for (const auto number :
          {static_cast<std::int64_t>(status.st_dev), static_cast<std::int64_t>(status.st_ino),
           static_cast<std::int64_t>(status.st_size), static_cast<std::int64_t>(status.st_mtim.tv_sec),

@@ -74,6 +74,11 @@ struct TextOptions {
   std::string field = "text";  // in JSON lines
 };
 
+// A file, and what it is called.
+struct TextFile {
+  std::filesystem::path path, name;
+};
+
 // Plain text, or JSON lines (.jsonl): each line is an object with the text of one document. Both may be compressed
 // (.gz, .zst). Documents without text and files without text are skipped. "-" is standard input, which is plain text
 // and, like a pipe, can be read only once. The stamp is computed from the types, sizes, modification times and inodes
@@ -83,15 +88,17 @@ struct TextOptions {
 // does not have the field.
 class FileText : public TextSource {
  public:
-  // Throws Error if there is no path.
-  FileText(std::vector<std::filesystem::path> paths, TextOptions options);
+  // `names` says what the files are called, in messages and for their types, where those are copies of others; empty:
+  // as their paths. Throws Error if there is no path.
+  FileText(std::vector<std::filesystem::path> paths, TextOptions options,
+           std::vector<std::filesystem::path> names = {});
   std::unique_ptr<FragmentReader> read() const override;
   // Throws Error for a file that is missing.
   TextStamp stamp() const override;
   bool has_documents() const override;
 
  private:
-  std::vector<std::filesystem::path> paths_;
+  std::vector<TextFile> files_;
   TextOptions options_;
 };
 

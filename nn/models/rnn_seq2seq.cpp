@@ -94,7 +94,7 @@ std::vector<Key> rnn_seq2seq_keys() {
               fraction()};
   dropout.may_change = true;
   return {word_key("cell", CellKind::gru, "the recurrent cell"),
-          {"layers", std::int64_t{1}, "layers of the encoder, and of the decoder", size},
+          {"layers", std::int64_t{1}, "layers of the encoder, and of the decoder", between(1, kMaxLayers)},
           {"dim", std::int64_t{256}, "width of a layer's state", size},
           embedding_dim_key(),
           word_key("attention", AttentionScore::additive, "how the decoder's state scores the encoder's states"),

@@ -87,7 +87,7 @@ std::vector<Key> vit_keys() {
   keys.push_back(image_size_key());
   keys.push_back({"cells", std::int64_t{4}, "patches to a side of the image", between(1, kMaxSize)});
   keys.push_back(
-      {"encoder_layers", std::int64_t{0}, "blocks of the encoder of patches (0 = layers)", between(0, kMaxSize)});
+      {"encoder_layers", std::int64_t{0}, "blocks of the encoder of patches (0 = layers)", between(0, kMaxLayers)});
   keys.back().follows = "model.layers";
   keys.push_back(tied_key(TiedEmbeddings::output));
   keys.push_back(attention_window_key());

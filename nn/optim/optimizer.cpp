@@ -93,9 +93,13 @@ double Optimizer::squared_norm() const {
 }
 
 void Optimizer::apply(const OptimizerStep& step) {
+  apply_update(step);
+  add_to_average(step.step);
+}
+
+void Optimizer::apply_update(const OptimizerStep& step) {
   slab_.values().mark_changed();
   update(step);
-  if (average_.defined()) add_to_average(step.step);
 }
 
 void Optimizer::keep_moving_average(double decay) {
@@ -104,6 +108,7 @@ void Optimizer::keep_moving_average(double decay) {
 }
 
 void Optimizer::add_to_average(std::int64_t step) const {
+  if (!average_.defined()) return;
   const double decay = std::min(average_decay_, 1 - 1 / static_cast<double>(step));
   const Tensor& values = slab_.values();
   dispatch_floating(values.dtype(), [&]<class T>(T) {

@@ -37,6 +37,9 @@ class Optimizer {
   // update.
   virtual double gradient_norm();
   void apply(const OptimizerStep& step);
+  // The two halves of apply(), for whoever changes the parameters between them: the update, and the moving average.
+  void apply_update(const OptimizerStep& step);
+  void add_to_average(std::int64_t step) const;
   // Returns the step for this learning rate, whose gradient_scale clips gradients of this global norm.
   OptimizerStep clipped(double lr, std::int64_t step, double norm) const {
     return {.lr = lr, .step = step, .gradient_scale = clip_ > 0 && norm > clip_ ? clip_ / norm : 1};
@@ -84,9 +87,6 @@ class Optimizer {
 
   // Returns a new state slab of zeros with one number for `elements` (1, or a block of them) elements of a parameter.
   Tensor add_slab(const std::string& prefix, DType dtype, std::int64_t elements, TakesPart takes);
-  // Adds the parameters after this step to the moving average.
-  void add_to_average(std::int64_t step) const;
-
   const ParameterSlab& slab_;
   double clip_;
   double average_decay_ = 0;

@@ -173,10 +173,10 @@
       });
       const swatch = element("span", {className: "swatch"});
       swatch.style.background = colour(index);
-      const time = Math.max(last(run.train.elapsed_s) ?? 0, last(run.eval.elapsed_s) ?? 0);
+      const time = Math.max(run.last.elapsed_s ?? 0, last(run.eval.elapsed_s) ?? 0);
       rows.push([element("label", {}, toggle, swatch), run.name + (data.runs.length > 1 ? " #" + (index + 1) : ""),
-        number(last(run.train.step)), number(last(run.train.tokens)), tapeformer.duration(time),
-        number(last(run.train.unsmoothed_loss) ?? last(run.train.loss)), number(best[0]),
+        number(run.last.step ?? null), number(run.last.tokens ?? null), tapeformer.duration(time),
+        number(run.last.unsmoothed_loss ?? run.last.loss ?? null), number(best[0]),
         ...beside.map(([key]) => at_best(key)), at_best("step")]);
     });
     return tapeformer.table(rows);
@@ -245,7 +245,7 @@
   document.body.append(element("h1", {}, data.runs.map((run) => run.name).join(", ")), summary(), controls(), place, ...samples(),
     ...machines(), ...configurations());
   if (data.per_point > 1) {
-    place.before(element("p", {className: "quiet"}, `Each point of the training curves is the mean of ${data.per_point} lines of metrics.jsonl.`));
+    place.before(element("p", {className: "quiet"}, `Each point of the training curves is the mean of ${data.per_point} lines of metrics.jsonl, at the mean of their steps.`));
   }
   draw_all();
   const resize = () => drawn.forEach((graph) => graph.resize());

@@ -54,6 +54,17 @@ void choose_documents(PlanDraft& draft) {
   if (documents) draft.choose("data.within_document", true, "documents say nothing about each other");
 }
 
+// Chooses today's blocks, as far as they go with the keys that are given.
+void choose_blocks(PlanDraft& draft) {
+  draft.choose(tuning::kGptKeys);
+  if (draft.text("model.attention_kind") == "linear") {
+    draft.choose("model.position", std::string("sinusoidal"), "linear attention cannot rotate queries and keys");
+  }
+  if (!std::get<bool>(draft.value("model.residual"))) {
+    draft.choose("model.zero_init", false, "without residual connections every output would be zero");
+  }
+}
+
 void choose_batch(PlanDraft& draft, std::int64_t step_tokens, std::string reason) {
   const std::int64_t row = draft.integer("train.accumulate") * draft.integer("model.context");
   const std::int64_t rows = step_tokens / row;
@@ -104,7 +115,7 @@ Plan plan_language_model(const PlanRequest& request) {
   choose_text_tokenizer(draft, size);
   DataSize data = in_tokens(draft.config(), size);
   choose_context(draft, data);
-  draft.choose(tuning::kGptKeys);
+  choose_blocks(draft);
   choose_batch(draft, tuning::kFirstStepTokens, "");
   SizedDraft sized = choose_size(draft, tuning::kGptLadder, data, tokens_of_step,
                                  [](PlanDraft& tried) { choose_rates(tried, tuning::kAdamRate, tuning::kAdamPower); });

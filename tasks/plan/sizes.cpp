@@ -149,7 +149,8 @@ void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens
   const std::int64_t warmup =
       std::clamp(round_number(rules.warmup_share * steps), tuning::kFewestWarmup, tuning::kMostWarmup);
   draft.choose("schedule.warmup", warmup,
-               fmt::format("{:.0f} % of about {} steps", 100 * rules.warmup_share, amount(steps)));
+               fmt::format("{:.0f} % of about {} steps, at least {}", 100 * rules.warmup_share, amount(steps),
+                           tuning::kFewestWarmup));
   const bool evaluates = data.validation > 0;
   const std::int64_t count = evaluates ? evaluations_for(sized.tokens, data.validation) : tuning::kFewestEvaluations;
   const std::int64_t round = std::max<std::int64_t>(draft.integer("train.sync_every"), 1);

@@ -22,8 +22,9 @@ void check_sentences(const ResolvedConfig& config) {
           ", which gives no vectors of the tokens of a text, got ", task.kind);
   require(kinds.empty() || kinds[0] == "data.pairs" || kinds[0] == "data.corpus", "task.kind: ", task.kind,
           " trains on data.pairs, or on a corpus of pairs, got ", kinds.empty() ? "" : kinds[0]);
-  require(config.train.batch * config.train.accumulate >= 2, "train.batch: expected at least 2 pairs in a step of ",
-          "task.kind = ", task.kind, ", got ", config.train.batch * config.train.accumulate);
+  const std::int64_t least = config.task_row().least_rows, rows = config.train.batch * config.train.accumulate;
+  require(rows >= least, "train.batch: expected at least ", least, " pairs in a step of task.kind = ", task.kind,
+          ", got ", rows);
   const auto refuse = [&](bool is_default, const char* key, const auto& expected, const auto& got) {
     require(is_default, key, ": expected ", expected, " beside task.kind = ", task.kind, ", got ", got);
   };
@@ -77,7 +78,13 @@ SentenceData read_sentences(const ResolvedConfig& config, const RunFolder* resum
 SentenceData dummy_sentences(const ResolvedConfig& config, const RunFolder* run) {
   auto tokenizer = dummy_text_tokenizer(config, run);
   std::string sentence, lines;
-  for (const std::string& word : dummy_words(*tokenizer)) sentence += (sentence.empty() ? "" : " ") + word;
+  constexpr std::int64_t kSpecials = 2;  // the most that a family puts around a text
+  for (const std::string& word : dummy_words(*tokenizer)) {
+    const std::string longer = sentence.empty() ? word : str_cat(sentence, ' ', word);
+    const std::int64_t length = std::ssize(tokenizer->encode(longer)) + kSpecials;
+    if (!sentence.empty() && length > config.context().value_or(length)) break;
+    sentence = longer;
+  }
   for (std::int64_t i = 0; i < 2 * config.train.batch * config.train.accumulate; ++i)
     lines += str_cat(sentence, '\t', sentence, '\n');
   SentenceData data{std::move(tokenizer), ParallelText::from_lines(std::move(lines)), std::nullopt, {}, {}};
@@ -151,6 +158,7 @@ TaskRow sentences_task() {
           .has_perplexity = false,
           .metric = "accuracy",
           .reads_sentences = true,
+          .least_rows = 2,
           .check = check_sentences,
           .prepare = [](const ResolvedConfig& config, const RunFolder* resumed,
                         const ProgressMaker& progress) -> std::unique_ptr<ObjectiveData> {

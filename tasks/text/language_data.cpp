@@ -22,7 +22,7 @@ class SpooledInput {
     });
     std::string buffer(std::size_t{1} << 20, '\0');
     while (const std::size_t count = input->read(buffer)) file_.append(std::string_view(buffer).substr(0, count));
-    check(input->consumed() > 0, path == kStandardInput ? "standard input" : path.string(), " is empty, expected text");
+    check(input->consumed() > 0, shown_name(path), " is empty, expected text");
     if (shown) shown(1);
   }
   const std::filesystem::path& path() const { return file_.temporary_path(); }
@@ -49,13 +49,13 @@ struct Text {
 Text text_of_files(const std::vector<std::string>& inputs, const ResolvedConfig& config, const TokenCache& cache,
                    const ProgressMaker& progress) {
   std::vector<std::unique_ptr<SpooledInput>> spooled;
-  std::vector<std::filesystem::path> paths = expand_inputs(inputs);
+  std::vector<std::filesystem::path> paths = expand_inputs(inputs), names = paths;
   for (std::filesystem::path& path : paths) {
     if (!is_read_once(path)) continue;
     spooled.push_back(std::make_unique<SpooledInput>(path, cache.writable_folder(), progress));
     path = spooled.back()->path();
   }
-  return {std::move(spooled), std::make_unique<FileText>(std::move(paths), text_options(config))};
+  return {std::move(spooled), std::make_unique<FileText>(std::move(paths), text_options(config), std::move(names))};
 }
 
 Text training_text(const ResolvedConfig& config, const TokenCache& cache, const ProgressMaker& progress) {
@@ -135,8 +135,9 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
                       .warnings = notes.lines()};
   if (!cache.warning().empty()) result.warnings.push_back(cache.warning());
   const std::int64_t row = config.block_size();
-  check(result.train.size() > row, "the training text has ", result.train.size(),
-        " tokens: ", config.train.bptt ? "train.bptt" : "model.context", " = ", row, " takes at least ", row + 1);
+  const char* const what = config.train.bptt > 0 ? "train.bptt" : config.context() ? "model.context" : "a row's length";
+  check(result.train.size() > row, "the training text has ", result.train.size(), " tokens: ", what, " = ", row,
+        " takes at least ", row + 1);
   if (!valid.empty()) {
     TokenFile tokens = cache.tokens("valid", *valid_text.reader, valid, *tokenizer, show);
     if (tokens.size() >= 2) result.valid = std::move(tokens);

@@ -66,16 +66,19 @@ std::int64_t tokens_of(const TokenFile& tokens, std::int64_t bytes) {
   return bytes * tokens.size() / tokens.text_bytes();
 }
 
-Baselines::Xz compress(const LanguageData& data, std::int64_t most, const ProgressCallback& progress) {
+// Returns nullopt if so small a part of the validation text has no bytes.
+std::optional<Baselines::Xz> compress(const LanguageData& data, std::int64_t most, const ProgressCallback& progress) {
   const std::int64_t scored = tokens_of(*data.valid, most / 2), all = data.train.size();
   const PlainText valid = text_of(*data.valid, 0, scored, *data.tokenizer);
-  const std::int64_t read = tokens_of(data.train, most - std::ssize(valid.bytes));
+  if (valid.size() == 0) return std::nullopt;
+  // The first tokens may have more bytes than the mean, and so leave none.
+  const std::int64_t read = tokens_of(data.train, std::max<std::int64_t>(0, most - std::ssize(valid.bytes)));
   const PlainText before = text_of(data.train, all - read, all, *data.tokenizer);
   const auto bytes = static_cast<double>(xz_growth(before.bytes, valid.bytes, progress));
-  return {.bits_per_byte = 8 * bytes / static_cast<double>(valid.size()),
-          .training_bytes = before.size(),
-          .validation_bytes = valid.size(),
-          .whole = read == all && scored == data.valid->size()};
+  return Baselines::Xz{.bits_per_byte = 8 * bytes / static_cast<double>(valid.size()),
+                       .training_bytes = before.size(),
+                       .validation_bytes = valid.size(),
+                       .whole = read == all && scored == data.valid->size()};
 }
 
 }  // namespace

@@ -17,6 +17,9 @@ TEST_CASE("json: what is not JSON, too deep or ambiguous is refused, with the pl
   refused("", "not valid JSON at byte 1");
   refused("{\n\"a\": 1,\n\"b\" 2}", "line 3: not valid JSON at byte 15");
   refused("[1e999]", "not valid JSON: a number is out of range");
+  const std::string half = ": the \\u escape of half a character (D800 to DFFF) is without the other half";
+  refused(R"(["\ud800"])", "not valid JSON at byte 9" + half);
+  refused(R"(["\udc00"])", "not valid JSON at byte 8" + half);
   refused("{\"a\": 1, \"b\": {\"a\": 1, \"a\": 2}}", "the key \"a\" is there twice");
   for (const auto& [opening, closing] : {std::pair("[", "]"), std::pair("{\"a\":", "}")}) {
     std::string deep, end;

@@ -58,6 +58,7 @@ TEST_CASE("report: the curves are the numbers of metrics.jsonl, training and eva
         Json{{"name", "a"},
              {"config", "[model]\n"},
              {"train", {{"step", {1, 2, 3}}, {"loss", {2.12346, nullptr, 1.25}}, {"lr", {0.5, nullptr, 0.25}}}},
+             {"last", {{"step", 3}, {"loss", 1.25}}},
              {"eval", {{"step", {2}}, {"eval_loss", {1.5}}, {"eval_bleu", {33}}}},
              {"watch", Json::object()},
              {"samples", Json::array()},
@@ -98,6 +99,7 @@ TEST_CASE("report: a page of 10,000 steps is below 1 MB, and one of 100,000 too,
   REQUIRE(per_point == 13);  // 100,000 lines on at most 8000 points
   CHECK(train["step"].size() == 7693);
   CHECK(train["step"][0] == 7);  // the mean of 1 to 13
+  CHECK(data["runs"][0]["last"]["step"] == 100'000);
   double sum = 0;
   for (int step = 14; step <= 26; ++step) sum += 4 / std::sqrt(double(step));
   CHECK(train["loss"][1].get<double>() == doctest::Approx(sum / 13).epsilon(1e-5));

@@ -37,6 +37,23 @@ void check_data(const Config::Data& data) {
   }
 }
 
+// The keys that say how labelled text is written have no meaning for training data of another kind.
+void check_label_keys(const Config& config) {
+  const Config::Data& data = config.data;
+  const auto kinds = data_kinds(data);
+  const bool reads_labels = !data.labels.empty() || std::ranges::any_of(config.tasks, [](const auto& task) {
+    return !task.second.labels.empty();
+  });
+  if (reads_labels || (kinds.empty() && config.tasks.empty())) return;
+  const auto refuse = [&](bool given, const char* key) {
+    require(!given, key, ": expected data.labels beside it, got ", kinds.empty() ? "none" : kinds[0]);
+  };
+  refuse(data.labels_format != LabelFormat::automatic, "data.labels_format");
+  refuse(data.labels_header != HeaderLine::automatic, "data.labels_header");
+  refuse(!data.label_column.empty(), "data.label_column");
+  refuse(!data.text_column.empty(), "data.text_column");
+}
+
 void check_tokenizer(const Config::Tokenizer& tokenizer) {
   require(tokenizer.target_file.empty() || !tokenizer.joint,
           "tokenizer.target_file: expected tokenizer.joint = false beside it, since a joint vocabulary has one file");
@@ -149,6 +166,7 @@ void check_rounds(const Config& config) {
 
 void check_rules(const Config& config, const ResolvedConfig& resolved) {
   check_data(config.data);
+  check_label_keys(config);
   check_tokenizer(config.tokenizer);
   check_task(config, resolved);
   check_training(config, resolved);
@@ -231,7 +249,7 @@ ResolvedConfig resolve(Config config) {
   const std::vector<ConfigEntry> entries = config_entries(config);
   for (const ConfigEntry& entry : entries) {
     const bool derived = config.derived && std::ranges::count(*config.derived, entry.name());
-    if (derived) entry.set(config, entry.key.default_value);
+    if (derived) entry.set(config, entry.key.replaced_value());
     check_key_value(entry.name(), entry.key, entry.get(config), "");
   }
 
@@ -245,8 +263,8 @@ ResolvedConfig resolve(Config config) {
 
   config.derived.emplace();
   for (const ConfigEntry& entry : entries) {
-    const bool was_default = entry.get(given) == entry.key.default_value;
-    if (!entry.key.follows.empty() && was_default && entry.get(config) != entry.key.default_value) {
+    const bool was_placeholder = entry.get(given) == entry.key.replaced_value();
+    if (!entry.key.follows.empty() && was_placeholder && entry.get(config) != entry.get(given)) {
       config.derived->push_back(entry.name());
     }
   }

@@ -15,7 +15,8 @@ namespace {
 // Optional properties of a key.
 struct KeyFlags {
   bool fixed = false;  // a resumed run cannot change the key, because it describes the model, its tokens or its task
-  const char* follows = "";  // Key::follows
+  const char* follows = "";                // Key::follows
+  std::optional<double> placeholder = {};  // Key::placeholder
 };
 constexpr KeyFlags kFixed{.fixed = true};
 
@@ -76,6 +77,7 @@ ConfigEntry entry_of(const KeyRow& row) {
           .help = row.help,
           .follows = row.flags.follows,
           .may_change = !row.flags.fixed};
+  if (row.flags.placeholder) key.placeholder = *row.flags.placeholder;
   if (row.range) key.allowed = *row.range;
   if (row.type->words) key.allowed = row.type->words();
   return {row.section, std::move(key), get, set};
@@ -270,7 +272,7 @@ const std::vector<ConfigEntry>& common_entries() {
             "ema",
             "decay of a moving average of the weights over the steps, which is evaluated at the end (0 = "
             "off; -1 = 1 - 10/steps; not beside checkpoint.average)",
-            or_minus_one(fraction())),
+            or_minus_one(fraction()), {.follows = "train.steps", .placeholder = -1}),
         train.key<&T::mlm_probability>("mlm_probability", "share of the tokens that a masked language model predicts",
                                        KeyRange{.min = 0, .max = 1, .excludes_min = true}, kFixed),
         train.key<&T::mask_token>("mask_token", "share of the predicted tokens that become [MASK]", between(0, 1),
@@ -289,8 +291,9 @@ const std::vector<ConfigEntry>& common_entries() {
         train.key<&T::minutes>("minutes",
                                "end, cooled down, after about this many minutes of the command; train.steps is then "
                                "the most (0 = train.steps decides; needs schedule.kind = wsd)",
-                               at_least(0)),
-        train.key<&T::max_minutes>("max_minutes", "stop and save after this many minutes (0 = no limit)", at_least(0)),
+                               between(0, kMaxMinutes)),
+        train.key<&T::max_minutes>("max_minutes", "stop and save after this many minutes (0 = no limit)",
+                                   between(0, kMaxMinutes)),
         train.key<&T::init_from>("init_from",
                                  "weights that a new run begins with: a run, a checkpoint in it, or model.safetensors "
                                  "(none = random)",
@@ -321,7 +324,7 @@ const std::vector<ConfigEntry>& common_entries() {
             "translations of validation sentences (0 = never)",
             at_least(0)),
         train.key<&T::sample_tokens>("sample_tokens", "tokens of a continuation that train.sample_every makes",
-                                     at_least(1)),
+                                     between(1, kMaxSize)),
         train.key<&T::sample_prompt>("sample_prompt", "the text that train.sample_every continues"),
         train.key<&T::comm>("comm",
                             "what travels between the ranks of mpirun: gradients and changes of the weights as they "
@@ -351,7 +354,7 @@ const std::vector<ConfigEntry>& common_entries() {
 
         checkpoint.key<&C::every>("every", "steps between checkpoints (0 = only at the end)", at_least(0)),
         checkpoint.key<&C::every_minutes>("every_minutes", "minutes between checkpoints as well (0 = off)",
-                                          at_least(0)),
+                                          between(0, kMaxMinutes)),
         checkpoint.key<&C::keep>("keep",
                                  "newest checkpoints that are kept, beside the best (0 = all; at least average)",
                                  at_least(0), {.follows = "checkpoint.average"}),

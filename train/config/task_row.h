@@ -2,6 +2,7 @@
 // code names it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -83,6 +84,7 @@ struct TaskRow {
   bool makes_text = false;       // its models can generate samples (train.sample_every)
   bool has_bleu = false;         // its models are also evaluated by BLEU (eval.bleu_every)
   bool reads_sentences = false;  // a row of a batch is an example, such as a sentence; else rows are cut from one text
+  std::int64_t least_rows = 1;   // the fewest rows of a step whose loss means something
 
   TaskHeads heads = {};
 

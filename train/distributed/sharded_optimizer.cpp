@@ -46,7 +46,9 @@ double ShardedOptimizer::gradient_norm() {
 }
 
 void ShardedOptimizer::update(const OptimizerStep& step) {
-  buckets_.gather(slab().values(), [&](std::size_t piece) { pieces_[piece]->optimizer->apply(step); });
+  buckets_.gather(slab().values(), [&](std::size_t piece) { pieces_[piece]->optimizer->apply_update(step); });
+  // The average is of the weights that all ranks have, so of those after the rounding of what travels.
+  for (const auto& piece : pieces_) piece->optimizer->add_to_average(step.step);
 }
 
 NamedTensors ShardedOptimizer::state() const {

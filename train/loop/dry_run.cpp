@@ -95,9 +95,6 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   if (precision.current() == kernels::MatmulPrecision::medium) round_frozen_weights(objective->model());
   const ParameterSlab slab(objective->model(), objective->rates());
   const auto optimizer = make_optimizer(config, slab, Communicator::alone());
-  Config single = config.values();
-  single.train.accumulate = single.train.length_groups = 1;
-  const ResolvedConfig one_micro_step = resolve(std::move(single));
   const ScheduleSpec schedule = schedule_spec(config);
   reset_peak_memory();
   const std::int64_t state_bytes = memory_stats().in_use;
@@ -120,7 +117,7 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   do {
     ++step;
     const Stopwatch watch;
-    train_step(*objective, slab, *optimizer, one_micro_step, step, learning_rate(schedule, step));
+    train_step(*objective, slab, *optimizer, config, step, learning_rate(schedule, step), {.micro_steps = 1});
     if (step > 1 || watch.seconds() > 3 * seconds) steps.push_back(watch.seconds());
     if (progress && seconds > 0) progress(std::min(0.99, all.seconds() / seconds));
   } while (steps.empty() || all.seconds() < seconds || needs_more());
@@ -160,7 +157,9 @@ ResolvedConfig with_rows(const ResolvedConfig& config, std::int64_t rows) {
 DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRunOptions& options) {
   const std::int64_t rows = micro_step_rows(config);
   // The smallest size of the larger of the two micro-steps from which the result is extrapolated.
-  const std::int64_t least = config.train.batch_tokens > 0 ? 128 : 2;
+  const std::int64_t accumulate = config.train.accumulate;
+  const std::int64_t least =
+      config.train.batch_tokens > 0 ? 128 : 2 * ((config.task_row().least_rows + accumulate - 1) / accumulate);
   const double share = options.expected_micro_seconds > 0 ? options.seconds / options.expected_micro_seconds : 1;
   // Returns nullopt if the memory does not suffice, but throws if it does not suffice for the smallest micro-step.
   const auto try_rows = [&](std::int64_t tried, double seconds) -> std::optional<Measurement> {

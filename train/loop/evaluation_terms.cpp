@@ -36,7 +36,9 @@ std::optional<std::string> take_terms(TrainingState& state, const Objective& obj
   }
   state.valid_hash = valid_hash;
   state.scored_by = now;
-  if (!change || state.best_step == 0) return std::nullopt;
+  if (!change) return std::nullopt;
+  state.terms_since = state.step;
+  if (state.best_step == 0) return std::nullopt;
   state.best_loss = 0, state.best_step = 0;
   state.scheduled_best.reset();
   return *change + ": its losses do not compare with the earlier ones, and the best one is looked for anew";

@@ -14,8 +14,9 @@ namespace tapeformer {
 TrainingState first_state(const Objective& objective, const ResolvedConfig& config);
 
 // Updates the terms in `state` when a run continues with this objective. If they have changed, the run forgets its best
-// evaluation, with which eval.patience and the plateau schedule compare; the learning rate that the plateau schedule
-// has reached is kept. Returns a message for the user if an evaluation was forgotten, else nullopt.
+// evaluation, with which eval.patience and the plateau schedule compare, and notes the step from which on evaluations
+// compare (TrainingState::terms_since); the learning rate that the plateau schedule has reached is kept. Returns a
+// message for the user if an evaluation was forgotten, else nullopt.
 std::optional<std::string> take_terms(TrainingState& state, const Objective& objective, const ResolvedConfig& config);
 
 // Throws UsageError if a key depends on evaluations but there is nothing to evaluate.

@@ -65,11 +65,11 @@ std::optional<double> number_of(const nlohmann::ordered_json& line, const std::s
   return found != line.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
-// Reads the metrics of an evaluation: the keys that begin with `prefix`.
+// Reads the metrics of an evaluation, except BLEU: the keys that begin with `prefix`.
 void take_measures(RunSummary& summary, const nlohmann::ordered_json& line, const std::string& prefix) {
   summary.best_loss = number_of(line, prefix + "loss");
   summary.bits_per_byte = number_of(line, prefix + "bits_per_byte");
-  std::erase_if(summary.measures, [](const auto& measure) { return measure.first != "bleu"; });
+  summary.measures.clear();
   for (const auto& [key, value] : line.items()) {
     if (!key.starts_with(prefix) || !value.is_number()) continue;
     const std::string name = key.substr(prefix.size());
@@ -77,12 +77,6 @@ void take_measures(RunSummary& summary, const nlohmann::ordered_json& line, cons
       continue;
     summary.measures.emplace_back(name, value.get<double>());
   }
-}
-
-void take_bleu(RunSummary& summary, const std::optional<double>& bleu) {
-  if (!bleu) return;
-  std::erase_if(summary.measures, [](const auto& measure) { return measure.first == "bleu"; });
-  summary.measures.emplace_back("bleu", *bleu);
 }
 
 // What the newest checkpoint knows of the evaluations up to its step.
@@ -115,6 +109,8 @@ void read_evaluations(RunSummary& summary, std::string_view metric) {
   const std::string name = metric.empty() ? "loss" : std::string(metric);
   const KnownBest known = known_best(summary.run);
   std::optional<double> best;  // smaller is better
+  std::optional<double> best_bleu, last_bleu;
+  std::int64_t last_bleu_step = 0;
   for (const auto& line : read_metrics(summary.run.metrics())) {
     summary.step = line["step"].get<std::int64_t>();
     summary.elapsed_s = line.value("elapsed_s", summary.elapsed_s);
@@ -123,11 +119,15 @@ void read_evaluations(RunSummary& summary, std::string_view metric) {
       if (!value) continue;
       const double cost = cost_of_metric(name, *value);
       if (prefix == "eval_" && known.excludes(summary.step, cost)) continue;
-      const bool better = !best || cost < *best;
-      if (better) best = cost, take_measures(summary, line, prefix);
-      if (better || prefix == "eval_") take_bleu(summary, number_of(line, prefix + "bleu"));
+      const auto bleu = number_of(line, prefix + "bleu");
+      if (bleu && prefix == "eval_") last_bleu = bleu, last_bleu_step = summary.step;
+      if (best && cost >= *best) continue;
+      best = cost, best_bleu = bleu;
+      take_measures(summary, line, prefix);
     }
   }
+  if (!best_bleu && last_bleu) summary.bleu_step = last_bleu_step;
+  if (best_bleu || last_bleu) summary.measures.emplace_back("bleu", best_bleu ? *best_bleu : *last_bleu);
   for (const std::string_view informative : {metric, std::string_view("bleu"), std::string_view("accuracy")}) {
     if (summary.measure.empty() && summary.measured(informative)) summary.measure = informative;
   }

@@ -21,8 +21,10 @@ struct RunSummary {
   std::string unit;  // the unit of the loss: "nats per token"; losses with different units cannot be compared
   // The results of the best evaluation: of the best checkpoint, or of the average if its evaluation is better.
   std::optional<double> best_loss, bits_per_byte;
-  // Its other metrics, by name. BLEU, which not every evaluation has, comes last.
+  // Its other metrics, by name. BLEU comes last. Not every evaluation has it: where the best one does not, it is that
+  // of the last one that does, and bleu_step says of which.
   std::vector<std::pair<std::string, double>> measures;
+  std::optional<std::int64_t> bleu_step;
   // The name of the most informative of these metrics: the one that chooses the best checkpoint, else BLEU, else the
   // accuracy; "" if there is none of them.
   std::string measure;

@@ -20,12 +20,14 @@ struct StepResult {
   bool given_up = false;  // StepHooks::stop returned true: the weights and states are the ones from before the step
 };
 
-// Optional callbacks of a step.
+// Options of a step.
 struct StepHooks {
   LayerWatch* watch = nullptr;  // sees the gradients
   // Called between two micro-steps with the number of micro-steps that this rank has done; returns whether to give up
   // the step. All ranks call it equally often, and it must return the same on all.
   std::function<bool(std::int64_t done)> stop = {};
+  // The step consists of the first so many of its micro-steps; nullopt: of all of them (train.accumulate).
+  std::optional<std::int64_t> micro_steps = {};
 };
 
 // Does one step at learning rate lr: the gradients of all micro-steps are accumulated, clipped and applied. `step`

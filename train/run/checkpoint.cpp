@@ -42,12 +42,14 @@ nlohmann::ordered_json fields_of(const TrainingState& state, bool regular) {
                                    {"valid_hash", state.valid_hash},
                                    {"regular", regular}};
   if (!state.scored_by.empty()) fields["scored_by"] = state.scored_by;
+  if (state.terms_since > 0) fields["terms_since"] = state.terms_since;
   if (const auto& best = state.scheduled_best) fields["scheduled_best"] = {{"loss", best->loss}, {"step", best->step}};
   if (state.num_bad_epochs > 0) fields["stalls"] = state.num_bad_epochs;
   if (const auto& plan = state.clock) {
-    fields["clock"] = {{"begin", plan->cooldown.begin},  {"progress", plan->cooldown.progress},
-                       {"end", plan->cooldown.end},      {"minutes", plan->minutes},
-                       {"deadline_s", plan->deadline_s}, {"moved", plan->moved}};
+    fields["clock"] = {
+        {"begin", plan->cooldown.begin}, {"progress", plan->cooldown.progress}, {"end", plan->cooldown.end},
+        {"minutes", plan->minutes},      {"deadline_s", plan->deadline_s},      {"moved", plan->moved},
+        {"steps", plan->steps}};
   }
   if (!state.run_files.empty()) fields["run_files"] = state.run_files;
   if (state.metrics.bytes > 0) fields["metrics"] = {{"bytes", state.metrics.bytes}, {"hash", state.metrics.hash}};
@@ -107,6 +109,7 @@ TrainingState state_of(const nlohmann::ordered_json& fields, std::int64_t step) 
                          .num_bad_epochs = fields.value("stalls", std::int64_t{0}),
                          .data_hash = fields.at("data_hash").get<std::uint64_t>(),
                          .valid_hash = fields.value("valid_hash", std::uint64_t{0}),
+                         .terms_since = fields.value("terms_since", std::int64_t{0}),
                          .scored_by = fields.value("scored_by", std::string()),
                          .run_files = fields.value("run_files", RunFileHashes())};
   if (const auto mark = fields.find("metrics"); mark != fields.end()) {
@@ -117,6 +120,7 @@ TrainingState state_of(const nlohmann::ordered_json& fields, std::int64_t step) 
                                 .progress = plan->at("progress").get<double>(),
                                 .end = plan->at("end").get<std::int64_t>()},
                    .minutes = plan->at("minutes").get<double>(),
+                   .steps = plan->value("steps", std::int64_t{0}),
                    .deadline_s = plan->at("deadline_s").get<double>(),
                    .moved = plan->at("moved").get<bool>()};
   }

@@ -24,9 +24,10 @@ struct BestEvaluation {
 // What a training with train.minutes has chosen so far, see TimeBudget.
 struct ClockPlan {
   Cooldown cooldown = {};
-  double minutes = 0;     // train.minutes when it was chosen
-  double deadline_s = 0;  // TrainingState::elapsed_s at which a cool-down that has begun is to end
-  bool moved = false;     // whether no wsd schedule without a clock has the learning rates of the steps so far
+  double minutes = 0;      // train.minutes when it was chosen
+  std::int64_t steps = 0;  // train.steps when the cool-down was chosen; 0: not known, an older version chose it
+  double deadline_s = 0;   // TrainingState::elapsed_s at which a cool-down that has begun is to end
+  bool moved = false;      // whether no wsd schedule without a clock has the learning rates of the steps so far
 };
 
 // The fields of state.json, and the recurrent state. There is no random generator state: random numbers are pure
@@ -45,6 +46,7 @@ struct TrainingState {
   std::optional<ClockPlan> clock = {};  // with train.minutes
   // Hashes of the training and of the validation data, so that a resume can tell when they have changed; 0: unknown.
   std::uint64_t data_hash = 0, valid_hash = 0;
+  std::int64_t terms_since = 0;  // evaluations of later steps compare with the next ones, see evaluation_terms.h
   std::string scored_by = {};    // how the validation data was scored, see evaluation_terms.h; empty: unknown
   RunFileHashes run_files = {};  // hashes of the tokenizers and labels; empty for a checkpoint of an older version
   MetricsMark metrics = {};      // the content of metrics.jsonl at that moment

@@ -85,7 +85,9 @@ std::string far_text(double training, double validation, double passes) {
 }  // namespace
 
 std::vector<std::string> training_verdict(std::span<const nlohmann::ordered_json> lines, const VerdictFacts& facts) {
-  const std::vector<LossPoint> curve = loss_curve(lines);
+  const auto earlier = [&](const auto& line) { return line["step"].template get<std::int64_t>() <= facts.terms_since; };
+  const auto first = std::ranges::find_if_not(lines, earlier);
+  const std::vector<LossPoint> curve = loss_curve({first, lines.end()});
   if (curve.empty() || facts.best_step == 0) return {};
   const LossPoint last = curve.back();
   if (const auto overfitting = find_overfitting(curve, facts.best_step)) return {overfitting_text(*overfitting)};

@@ -12,7 +12,10 @@ namespace tapeformer {
 
 // What the curves do not tell.
 struct VerdictFacts {
-  std::int64_t best_step = 0;         // the step of the best evaluation; 0: there is none
+  std::int64_t best_step = 0;  // the step of the best evaluation; 0: there is none
+  // The evaluations up to this step are of other data, or scored in another way, than the later ones: only the lines
+  // after it count.
+  std::int64_t terms_since = 0;
   std::optional<double> passes = {};  // how often the training data was read; nullopt: not known
   bool dropout = false;               // the training losses were measured with dropout
   bool generated = false;  // the data is a generated corpus, of which the model may know all there is to know

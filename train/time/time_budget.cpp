@@ -16,10 +16,12 @@ constexpr double kWorthNotice = 0.05;  // a notice is sent if the last step move
 // The share of the cool-down that warm-up must leave.
 constexpr double kLeftByWarmup = 0.5;
 
-// Returns whether the cool-down that was chosen stays: train.minutes is unchanged, or not more than the run has taken.
+// Returns whether the cool-down that was chosen stays: train.minutes is not more than the run has taken, or unchanged,
+// as is train.steps if the cool-down ends with the last of them.
 bool holds(const ClockPlan& plan, const ResolvedConfig& config, const TrainingState& state) {
+  const bool more_steps = plan.cooldown.end == plan.steps && config.train.steps > plan.steps;
   return plan.cooldown.end > 0 &&
-         (plan.minutes == config.train.minutes || 60 * config.train.minutes <= state.elapsed_s);
+         ((plan.minutes == config.train.minutes && !more_steps) || 60 * config.train.minutes <= state.elapsed_s);
 }
 
 }  // namespace
@@ -56,15 +58,15 @@ TimeBudget::TimeBudget(const ResolvedConfig& config, TrainingState& state, std::
   }
 }
 
-// Makes the plan of a run that has none, and changes it if train.minutes has changed.
+// Makes the plan of a run that has none, and changes it if train.minutes has changed, or the steps that ended it.
 void TimeBudget::take_changed_minutes() {
   const double minutes = config_.train.minutes;
   // Steps that a run has done without a plan may have had any rates.
   if (!state_.clock) state_.clock = ClockPlan{.minutes = minutes, .moved = state_.step > 0};
   ClockPlan& plan = *state_.clock;
-  if (plan.minutes == minutes || state_.step >= last_step()) return;
+  if (state_.step >= last_step()) return;
   if (has_begun() && holds(plan, config_, state_)) {
-    is_late_ = true;
+    is_late_ = plan.minutes != minutes;
     return;
   }
   plan.moved = plan.moved || has_begun();
@@ -179,6 +181,7 @@ void TimeBudget::set_end(std::int64_t end) {
   ClockPlan& plan = *state_.clock;
   const bool moves = has_begun();
   plan.cooldown = cooldown_from(schedule(), state_.step, end);
+  plan.steps = config_.train.steps;
   plan.moved = plan.moved || plan.cooldown.progress > 0;
   next_look_ = elapsed_() + kLookEvery * plan.deadline_s;
   const double moved = static_cast<double>(std::abs(end - noticed_end_));

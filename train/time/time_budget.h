@@ -14,7 +14,8 @@
 namespace tapeformer {
 
 // Returns the step with which the training ends, as far as it is known: the end of the cool-down that has begun by the
-// clock, else train.steps. A cool-down is given up if train.minutes has changed to more than the run has taken.
+// clock, else train.steps. A cool-down is given up if train.minutes has changed to more than the run has taken, or,
+// with time left, train.steps to more than those whose last one ended it.
 std::int64_t last_step(const ResolvedConfig& config, const TrainingState& state);
 
 // Returns the options with which a new run does the same steps without a clock, for a run that has come to the end of
@@ -45,6 +46,7 @@ struct CooldownNotice {
 // On resume, what was chosen stays, unless train.minutes has changed:
 // - to more than the run has taken: the rate goes back to its peak, and a new cool-down is chosen;
 // - to less: the rate falls at once, over the cool-down's share of the time that the run has taken.
+// If train.steps came first, more of them have the effect of more minutes.
 //
 // All choices are in TrainingState::clock, so that no rate depends on the clock of the process that computes it.
 class TimeBudget {

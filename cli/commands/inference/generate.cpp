@@ -1,13 +1,11 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/options/decoding_options.h"
 #include "cli/options/run_model.h"
+#include "cli/options/typed_lines.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
@@ -50,29 +48,6 @@ bool knows(const Tokenizer& tokenizer, std::string_view text) {
     return false;
   }
 }
-
-// Lines of standard input, which a user types or another program sends.
-class TypedLines {
- public:
-  // A user who types gets `advice` first.
-  explicit TypedLines(const char* advice) : typed_(::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0) {
-    if (typed_) log_info("{}", advice);
-  }
-  bool typed() const { return typed_; }
-  // Reads the next line. Returns false at the end of the input.
-  bool next(std::string& line) {
-    if (typed_) print_text("> "), flush_results();
-    if (std::getline(std::cin, line)) {
-      if (line.ends_with('\r')) line.pop_back();
-      return true;
-    }
-    if (typed_) print_line("");
-    return false;
-  }
-
- private:
-  bool typed_;
-};
 
 class TextGenerator {
  public:
@@ -176,8 +151,8 @@ class TextGenerator {
   }
 
  private:
-  // Writes the answer to a question, or a JSON object with it. For a question that cannot be answered it writes only a
-  // warning.
+  // Writes the answer to a question, or a JSON object with it. For a question that cannot be answered there is a
+  // warning, and the object says so.
   void answer(ChatSession& session, const std::string& question) {
     const kernels::MatmulPrecisionScope precision(run_.matmul);
     const StopSignal stop({{SIGINT}});
@@ -191,8 +166,17 @@ class TextGenerator {
       });
     } catch (const Error& error) {
       log_warning("not answered: {}", error.what());
-      if (!arguments_.json) print_line("");
-      return;
+      if (!arguments_.json) {
+        print_line("");
+      } else {
+        print_json({{"prompt", question},
+                    {"text", ""},
+                    {"tokens", 0},
+                    {"seed", session.seed()},
+                    {"end", "not_answered"},
+                    {"error", error.what()}});
+      }
+      return flush_results();
     }
     const double seconds = steady_seconds() - begin;
     tokens_ += answer.tokens, seconds_ += seconds;

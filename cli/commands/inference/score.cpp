@@ -233,15 +233,16 @@ void print_accuracy(const ScoreArguments& arguments) {
   };
   print_result(arguments.json, json, [&] {
     std::vector<std::vector<std::string>> rows{{"group", "questions", "right", "per token", "per byte", "chance"}};
-    const bool known = std::ranges::any_of(groups, [](const ScoredGroup& group) { return group.with_optimum > 0; });
+    const bool known = std::ranges::any_of(groups, [](const ScoredGroup& group) { return group.has_optimum(); });
     if (known) rows[0].push_back("optimum");
+    const std::string unnamed = groups.size() > 1 ? "none" : "all";
     if (groups.size() > 1) groups.push_back(all);
     const auto percent = [](double share) { return fmt::format("{:.2f} %", 100 * share); };
     for (const ScoredGroup& group : groups) {
-      rows.push_back({group.name.empty() ? "all" : group.name, fmt::format("{}", group.questions),
+      rows.push_back({group.name.empty() ? unnamed : group.name, fmt::format("{}", group.questions),
                       percent(group.accuracy(0)), percent(group.accuracy(1)), percent(group.accuracy(2)),
                       percent(group.chance / static_cast<double>(group.questions))});
-      if (group.with_optimum > 0) rows.back().push_back(percent(group.mean_optimum()));
+      if (group.has_optimum()) rows.back().push_back(percent(group.mean_optimum()));
     }
     return output_text(Table::fitted(std::move(rows)).text());
   });

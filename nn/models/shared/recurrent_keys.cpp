@@ -16,7 +16,7 @@ std::vector<Key> recurrent_keys() {
               fraction()};
   dropout.may_change = true;
   return {word_key("cell", CellKind::lstm, "the recurrent cell"),
-          {"layers", std::int64_t{1}, "layers, each reading the states of the one below", size},
+          {"layers", std::int64_t{1}, "layers, each reading the states of the one below", between(1, kMaxLayers)},
           {"dim", std::int64_t{200}, "width of a layer's state", size},
           embedding_dim_key(),
           tied_key(TiedEmbeddings::none),

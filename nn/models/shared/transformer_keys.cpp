@@ -52,7 +52,7 @@ std::int64_t default_ff_dim(std::int64_t dim, ActivationKind activation) {
 std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
   const std::int64_t kLayers = 4, kDim = 128, kContext = 128;
   return {
-      {"layers", kLayers, "blocks (of an encoder-decoder: on each side)", between(1, kMaxSize)},
+      {"layers", kLayers, "blocks (of an encoder-decoder: on each side)", between(1, kMaxLayers)},
       {"heads", kHeads, "attention heads", between(1, kMaxSize)},
       {"kv_heads", std::int64_t{0}, "heads of keys and values, which groups of query heads share (0 = heads)",
        between(0, kMaxSize)},

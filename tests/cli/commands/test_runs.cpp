@@ -46,6 +46,30 @@ TEST_CASE("runs: a row for each run at any depth, the best first, with the numbe
   CHECK(table.find("nöné         gpt") < table.find("short"));
 }
 
+TEST_CASE("runs: BLEU is that of the best evaluation, or says of which step it is") {
+  const Sandbox box("transformer");
+  box.train("run", "--train.steps 1");
+  const std::string best = R"({"step": 20, "eval_loss": 1.0)";
+  const std::string others = R"({"step": 10, "eval_loss": 2.0, "eval_bleu": 5.0})"
+                             "\n" +
+                             best + "%\n" + R"({"step": 30, "eval_loss": 1.5, "eval_bleu": 9.0})" + "\n";
+  const auto row = [&](const std::string& more) {
+    std::string metrics = others;
+    box.write("run/metrics.jsonl", metrics.replace(metrics.find('%'), 1, more + "}"));
+    return box.run("runs run --json").json()[0];
+  };
+  const Json with = row(R"(, "eval_bleu": 7.0)");
+  CHECK(with["best_loss"] == 1.0);
+  CHECK(with["measures"]["bleu"] == 7.0);
+  CHECK(with["bleu_step"].is_null());
+  CHECK(result_of(box, "runs run").find("bleu 7.00 ") != std::string::npos);
+  const Json without = row("");
+  CHECK(without["best_loss"] == 1.0);
+  CHECK(without["measures"]["bleu"] == 9.0);
+  CHECK(without["bleu_step"] == 30);
+  CHECK(result_of(box, "runs run").find("bleu 9.00 at 30") != std::string::npos);
+}
+
 TEST_CASE("runs: a run in training is running, one that was stopped is stopped") {
   const Sandbox box("gpt");
   const auto training = box.start("train tiny.toml --out all/run --train.steps 1000000 --checkpoint.every 5");

@@ -34,7 +34,7 @@ TEST_CASE("errors: the words of a command") {
           {"generate run --max_new_tokens 4", "unknown option --max_new_tokens: did you mean --tokens? (see --help)"},
           {"corpus storys", "unknown corpus 'storys', did you mean 'stories'?"},
           {"gradcheck geluu", "gradcheck: there is no op geluu; the nearest is gelu"},
-          {"train", "train: expected CONFIG.toml and --out RUN, or --resume RUN"},
+          {"train", "train: expected --out RUN for a new run, or --resume RUN"},
           {"help", "unknown command help (see --help)"},
           {"train --foo 3", "unknown option --foo (see --help)"},
           {"generate run --temp 0", "unknown option --temp: did you mean --temperature? (see --help)"},

@@ -45,7 +45,15 @@ TEST_CASE("instructions: a run on conversations is evaluated, talked with, resum
   // A question that is too long, or that the tokenizer cannot encode, is told, and the next one is answered.
   const Outcome long_question =
       box.succeed("generate run --chat --tokens 5 --json", {}, std::string(200, 'a') + "\n#\nCopy b.\n");
-  CHECK(lines_in(long_question.out).size() == 1);
+  const std::vector<std::string> objects = lines_in(long_question.out);
+  REQUIRE(objects.size() == 3);
+  CHECK(Json::parse(objects[0])["end"] == "not_answered");
+  CHECK(Json::parse(objects[0])["error"].get<std::string>().starts_with("the question has "));
+  CHECK(Json::parse(objects[1])["prompt"] == "#");
+  CHECK(Json::parse(objects[2])["prompt"] == "Copy b.");
+  CHECK(Json::parse(result_of(box, "generate run --chat --tokens 1 --json", {},
+                              "\xEF\xBB\xBF"
+                              "Copy b.\n"))["prompt"] == "Copy b.");
   CHECK(long_question.tells("not answered: the question has "));
   CHECK(long_question.tells("not answered: char tokenizer: character '#'"));
   const Outcome full =

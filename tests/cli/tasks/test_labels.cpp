@@ -103,6 +103,10 @@ TEST_CASE("labels: texts are classified, with probabilities, a confusion matrix 
   const std::string table = result_of(box, "eval run --labels train.tsv");
   CHECK(table.find("rows: the right label") != table.npos);
   CHECK(result_of(box, "predict run", {}, "down down\n").starts_with("down\t"));
+  // A byte order mark at the beginning is no part of the first line.
+  CHECK(result_of(box, "predict run", {},
+                  "\xEF\xBB\xBF"
+                  "down down\nup\n") == result_of(box, "predict run", {}, "down down\nup\n"));
   const Json one = Json::parse(result_of(box, "predict run --json", {}, "down down\n"));
   CHECK(one["label"] == "down");
   CHECK(one["probabilities"]["up"].get<double>() + one["probabilities"]["down"].get<double>() == doctest::Approx(1));

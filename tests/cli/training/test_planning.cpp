@@ -87,6 +87,8 @@ TEST_CASE("planning: wrong uses are refused in one line") {
   check_errors(
       box, kUsage,
       {{"train --data.text text.txt --out new --minutes 0", "--minutes: expected a number above 0, got 0"},
+       {"train --data.text text.txt --out new --minutes 1e300",
+        "--minutes: expected at most 5270400 (ten years), got 1e300"},
        {"train --data.text text.txt --out new --minutes soon", "--minutes: expected a number above 0, got soon"},
        {"train --data.text text.txt --out new --minutes 1 --train.steps 5",
         "--minutes: expected no --train.steps beside it: the minutes say when the training ends"},
@@ -100,7 +102,7 @@ TEST_CASE("planning: wrong uses are refused in one line") {
        {"train --resume run --minutes 1", "schedule.kind: expected wsd beside train.minutes, …"},
        {"train --resume run --minutes 1 --train.steps 5", "--minutes: expected no --train.steps beside it: …"},
        {"info run --minutes 1", "--minutes: expected a configuration, got the run run, which has its keys already"},
-       {"info", "expected target, got none (see --help)"}});
+       {"info", "info: expected CONFIG.toml or RUN, or --minutes, got none (see --help)"}});
 }
 
 TEST_CASE("planning: parallel text, labels, and fine-tuning are planned too" * long_test()) {

@@ -88,6 +88,10 @@ TEST_CASE("labelled table: lines of tabs with names and columns, fastText's labe
   refused("a.txt", "__label__good a film\nnone\n", {}, "a.txt:2: expected one __label__LABEL and a text, got \"none\"");
   refused("a.txt", "__label__a __label__b film\n", {},
           "a.txt:1: expected one __label__LABEL and a text, got \"__label__a __label__b film\"");
+  refused("a.txt", "__label__a film\n", {.label_column = "2"},
+          "a.txt: data.label_column: expected none, since __label__ marks the label, got 2");
+  refused("a.txt", "__label__a film\n", {.text_column = "text"},
+          "a.txt: data.text_column: expected none, since the text follows the label, got text");
   CHECK(texts("a.jsonl", "{\"text\": \"a\", \"label\": 1}\n{\"text\": \"b\", \"label\": true}\n") ==
         std::vector<Fields>{{"1", "a"}, {"true", "b"}});
   CHECK(texts("a.jsonl", "{\"review\": \"a\", \"stars\": \"5\"}\n",

@@ -92,7 +92,7 @@ TEST_CASE("config: a value out of range says what the range is") {
   check_override_error("optimizer.beta1", "1.5", "optimizer.beta1: expected 0 <= value < 1, got 1.5");
   check_override_error("optimizer.eps", "0", "optimizer.eps: expected value > 0, got 0.0");
   check_override_error("optimizer.lr", "nan", "optimizer.lr: expected a finite number, got nan");
-  check_override_error("model.layers", "0", "model.layers: expected 1 <= value <= 1048576, got 0");
+  check_override_error("model.layers", "0", "model.layers: expected 1 <= value <= 8192, got 0");
   check_override_error("train.steps", "0", "train.steps: expected value >= 1, got 0");
   check_override_error("data.document", "page", "data.document: expected none, file, line or mark, got \"page\"");
   check_override_error("tokenizer.sample", "-1", "tokenizer.sample: expected value >= 0, got -1");

@@ -279,6 +279,17 @@ TEST_CASE("config: training data is of one kind, whole, and right for the model"
   check_invalid({seq2seq, "data.pairs=a", "data.valid_source=b", "data.valid_target=c"},
                 "data.valid_source: expected data.source beside it, got none");
   check_invalid({"data.text=a", "data.valid_pairs=b"}, "data.valid_pairs: expected data.pairs beside it, got none");
+  check_invalid({"data.text=a", "data.label_column=2"},
+                "data.label_column: expected data.labels beside it, got data.text");
+  check_invalid({"data.text=a", "data.text_column=b"},
+                "data.text_column: expected data.labels beside it, got data.text");
+  check_invalid({"data.text=a", "data.labels_format=csv"},
+                "data.labels_format: expected data.labels beside it, got data.text");
+  CHECK_NOTHROW(resolved({"task.kind=classify", "data.label_column=2"}));  // whose data comes later
+  check_invalid({"model.layers=1000000"}, "model.layers: expected 1 <= value <= 8192, got 1000000");
+  check_invalid({"train.sample_tokens=9000000000000000000"},
+                "train.sample_tokens: expected 1 <= value <= 1048576, got 9000000000000000000");
+  check_invalid({"train.minutes=1e300"}, "train.minutes: expected 0 <= value <= 5270400, got 1e+300");
   check_invalid({"data.pairs=a"}, "model.type: gpt trains on data.text or data.corpus, got data.pairs");
   check_invalid(
       {seq2seq, "data.text=a"},

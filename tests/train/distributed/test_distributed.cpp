@@ -165,6 +165,31 @@ TEST_CASE("ranks: by Muon, 2, 3 and 4 of them train as one process does, in f64,
   check_ranks_are_one_process<Transformer>(small_transformer(), config);
 }
 
+TEST_CASE("ranks: the moving average is of the weights that all ranks have, also where their changes travel in bf16") {
+  const CacheFolder folder;
+  Config config = toy_config();
+  config.train.accumulate = 2;
+  config.train.comm = CommPrecision::bf16;
+  config.train.ema = 0.9;
+  run_ranks(2, [&](Communicator& ranks) {
+    const Toy toy(config);
+    const auto optimizer = make_optimizer(toy.resolved, toy.slab, ranks);
+    toy.objective.share_with(ranks);
+    train_step(toy.objective, toy.slab, *optimizer, toy.resolved, 1, 1e-2);  // after which the average is the weights
+    std::int64_t compared = 0;
+    for (const auto& [name, values] : optimizer->state()) {
+      if (!name.starts_with("ema.")) continue;
+      const std::size_t at = name.rfind('@');
+      const std::int64_t first = at == name.npos ? 0 : std::stoll(name.substr(at + 1));
+      const Tensor weights = toy.model.state_dict().at(name.substr(4, at == name.npos ? at : at - 4));
+      const std::vector<float> average = values.to_vector<float>(), all = weights.to_vector<float>();
+      CHECK(std::ranges::equal(average, std::span(all).subspan(first, average.size())));
+      compared += std::ssize(average);
+    }
+    CHECK(compared > 0);
+  });
+}
+
 TEST_CASE("ranks: shares of whole ranges cover the slab, nearly as large as each other") {
   // Three layers of a range that may be cut and one that may not, and a range that may be cut in one place.
   std::vector<GradientBuckets::Range> whole;

@@ -72,8 +72,10 @@ TEST_CASE("evaluation: the terms are those of the last evaluations where a run g
   state.best_step = 5;
   CHECK_FALSE(take_terms(state, *make_objective(resolve(none)), resolve(none)).has_value());
   CHECK(state.best_step == 5);
+  state.step = 7;
   CHECK(take_terms(state, *make_objective(resolve(other)), resolve(other)).has_value());
   CHECK(state.best_step == 0);
+  CHECK(state.terms_since == 7);
 }
 
 TEST_CASE("evaluation: a key that follows evaluations is refused where there is nothing to evaluate") {

@@ -143,6 +143,12 @@ TEST_CASE("moving average: its decay may follow the number of steps, and it begi
   CHECK(resolved({"train.ema=-1", "train.steps=1000"}).train.ema == doctest::Approx(0.99));
   CHECK(resolved({"train.ema=-1", "train.steps=5"}).train.ema == 0.5);
   CHECK(resolve(resolved({"train.ema=-1", "train.steps=1000"}).values()).train.ema == doctest::Approx(0.99));
+  Config longer = parse_config(to_toml(resolved({"train.ema=-1", "train.steps=1000"})), "x.toml");
+  apply_override(longer, "train.steps", "2000");
+  CHECK(resolve(longer).train.ema == doctest::Approx(0.995));
+  Config given = parse_config(to_toml(resolved({"train.ema=0.9", "train.steps=1000"})), "x.toml");
+  apply_override(given, "train.steps", "2000");
+  CHECK(resolve(given).train.ema == 0.9);
   check_invalid({"train.ema=-1", "train.minutes=1", "schedule.kind=wsd"},
                 "train.ema: expected a decay beside train.minutes, which has no number of steps beforehand, got -1");
   check_invalid({"train.ema=-0.5"}, "train.ema: expected -1 or 0 <= value < 1, got -0.5");

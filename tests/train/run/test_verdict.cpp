@@ -57,6 +57,17 @@ TEST_CASE("verdict: a loss that still falls asks for a longer training") {
   CHECK(verdict({{4, 4.4}, {3, 3.3}, {2, 2.2}}).empty());
 }
 
+TEST_CASE("verdict: losses of other validation data than the last ones are not compared with these") {
+  const Losses losses{{4, 1.2}, {3.8, 1.1}, {3.5, 1.0}, {3, 3.3}, {2.9, 3.15}, {2.85, 3.1}, {2.75, 2.9}};
+  Curve curve = curve_of(losses);
+  REQUIRE(curve.best == 30);
+  curve.best = 70;
+  const Sentences after = training_verdict(curve.lines, {.best_step = 70, .terms_since = 30});
+  CHECK(after == Sentences{"still falling: over the last evaluation the validation loss fell by 6.45 %, from 3.1 to "
+                           "2.9: a longer training would probably lower it further"});
+  CHECK(training_verdict(curve.lines, {.best_step = 70, .terms_since = 70}).empty());
+}
+
 TEST_CASE("verdict: a loss that does not fall any more has settled") {
   const Losses losses{{4, 4.2}, {3, 3.15}, {2.9, 3.1}, {2.9, 3.08}, {2.9, 3.06}, {2.9, 3.05}, {2.9, 3.05}, {2.9, 3.04}};
   const std::string sentence = "settled: over the last 2 evaluations the validation loss went from 3.05 to 3.04";

@@ -1,7 +1,10 @@
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "core/error.h"
 #include "core/json.h"
@@ -40,6 +43,29 @@ std::string decoded(const LanguageData& data, const TokenFile& file) {
 const std::string kText = "abcdefghijklmnopqrstuvwxyz abcdefghijklm";  // 40 characters
 
 }  // namespace
+
+TEST_CASE("language data: a pipe is JSON lines where a file of its name would be, and messages call it by that name") {
+  const CacheFolder folder;
+  const fs::path pipe = folder.path / "pipe.jsonl";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  Config config = on_text(pipe);
+  config.data.valid_fraction = 0;
+  const std::string line = "{\"text\": \"" + kText + "\"}\n";
+  const auto read = [&](const std::string& bytes) {
+    std::thread writer([&] { std::ofstream(pipe) << bytes; });
+    const ResolvedConfig resolved = resolve(config);
+    try {
+      LanguageData data = prepare_language_data(resolved);
+      writer.join();
+      return decoded(data, data.train);
+    } catch (const Error& error) {
+      writer.join();
+      return std::string(error.what());
+    }
+  };
+  CHECK(read(line + line) == kText + "<|endoftext|>" + kText + "<|endoftext|>");
+  CHECK(read(line + "no\n") == pipe.string() + ":2: not valid JSON at byte 2");
+}
 
 TEST_CASE("language data: the last part of the text is for validation") {
   const CacheFolder folder;

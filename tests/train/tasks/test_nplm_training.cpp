@@ -18,6 +18,14 @@ TEST_CASE("nplm training: it generates as it scores") {
   CHECK(text == generate(*run.model, prompt, {.sampling = {.temperature = 0}, .tokens = 20, .use_cache = false}));
 }
 
+TEST_CASE("nplm training: a text that is too short is refused without a word about a key that the family lacks") {
+  const CacheFolder folder;
+  Config config = nplm_config();
+  config.data.corpus = "", config.data.text = {folder.write("short.txt", "ab").string()};
+  config.data.valid_fraction = 0;
+  CHECK_THROWS_WITH_AS(Toy{config}, "the training text has 2 tokens: a row's length = 128 takes at least 129", Error);
+}
+
 TEST_CASE("nplm training: documents are refused") {
   const CacheFolder folder;
   Config config = nplm_config();

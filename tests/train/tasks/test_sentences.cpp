@@ -6,6 +6,7 @@
 #include "tasks/analysis/text_vectors.h"
 #include "tasks/sentences/sentence_objective.h"
 #include "tests/train/tasks/task_toy.h"
+#include "train/loop/dry_run.h"
 
 using namespace tapeformer;
 
@@ -74,6 +75,16 @@ TEST_CASE("sentences: training comes to find the paraphrases, and leaves the hea
   CHECK(measure(after, "accuracy") > measure(before, "accuracy"));
   CHECK(after.loss() < 0.5 * before.loss());
   CHECK(head() == head_before);
+}
+
+TEST_CASE("sentences: a dry run makes no step of a pair alone, neither by its micro-steps nor by smaller ones") {
+  const CacheFolder folder;
+  const DataReader read = [](const ResolvedConfig& with) { return with.task_row().dummy(with, nullptr); };
+  Config config = sentences_config();
+  config.train.batch = 1, config.train.accumulate = 2;
+  CHECK(dry_run(resolve(config), read, {.seconds = 1e-3}).step_seconds > 0);
+  config.train.batch = 5, config.train.accumulate = 1;
+  CHECK(dry_run(resolve(config), read, {.seconds = 1e-3, .expected_micro_seconds = 1}).scaled);
 }
 
 TEST_CASE("sentences: keys that have no meaning, and data that does not fit, are refused in one line") {

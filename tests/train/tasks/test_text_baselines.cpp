@@ -87,6 +87,25 @@ TEST_CASE("baselines: n-grams keep within documents as the model does") {
   CHECK(found.xz->validation_bytes == toy.data.valid->text_bytes());
 }
 
+TEST_CASE("baselines: tokens of a very uneven length leave xz no text, or none to be compressed") {
+  const CacheFolder folder;
+  const std::string words = "a b c d e f g h ", of_words = words + words + words + words, text = of_words + of_words;
+  const std::string giant(2000, 'x');
+  Config config = toy_config();
+  config.tokenizer.kind = TokenizerKind::word;
+  config.data.corpus = "", config.data.text = {folder.write("train.txt", giant + " " + text + text).string()};
+  config.data.valid = {folder.write("valid.txt", giant + " " + text).string()};
+  Toy toy(config);
+  // By the mean length of tokens the half of the bytes is a few of them, of which the first has far more.
+  const std::optional<Baselines> found = toy.objective.baselines(1e-3, {});
+  REQUIRE((found && found->xz));
+  CHECK(found->xz->validation_bytes > 2000);
+  CHECK(found->xz->training_bytes == 0);
+  const std::optional<Baselines> shorter = toy.objective.baselines(1e-6, {});
+  REQUIRE(shorter);
+  CHECK_FALSE(shorter->xz);
+}
+
 TEST_CASE("baselines: xz compresses the validation text after the training text") {
   const CacheFolder folder;
   Toy toy;

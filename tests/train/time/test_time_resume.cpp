@@ -146,6 +146,27 @@ TEST_CASE("time budget: more minutes on resume bring the rate back to its peak, 
   }
 }
 
+TEST_CASE("time budget: a run that train.steps ended within its time goes on with more of them") {
+  Config config = timed_config();
+  config.train.steps = 300;
+  TimedRun first(config);
+  first.go();
+  REQUIRE(first.state.step == 300);
+  config.train.steps = 500;
+  TimedRun longer(config);
+  longer.take(first, 300);
+  CHECK(last_step(resolve(config), longer.state) == 500);
+  longer.go();
+  CHECK(longer.state.step == 500);
+  CHECK(longer.rates.at(301) == 1e-3);
+  CHECK(longer.rates.at(500) == 1e-4);
+  CHECK(options_without_clock(resolve(config), longer.state).empty());
+  // Where no time is left, the minutes say when the run ends.
+  config.train.minutes = longer.state.elapsed_s / 60;
+  config.train.steps = 600;
+  CHECK(last_step(resolve(config), longer.state) == 500);
+}
+
 TEST_CASE("time budget: the clock sums the time of all processes of a run") {
   TimedRun run;
   for (const std::int64_t stop : {200, 500, 900}) {
