@@ -60,9 +60,6 @@ void choose_blocks(PlanDraft& draft) {
   if (draft.text("model.attention_kind") == "linear") {
     draft.choose("model.position", std::string("sinusoidal"), "linear attention cannot rotate queries and keys");
   }
-  if (!std::get<bool>(draft.value("model.residual"))) {
-    draft.choose("model.zero_init", false, "without residual connections every output would be zero");
-  }
 }
 
 void choose_batch(PlanDraft& draft, std::int64_t step_tokens, std::string reason) {

@@ -118,7 +118,6 @@ inline constexpr FixedKey kGptKeys[] = {
     {"model.qk_norm", "true", "today's blocks: norms of queries and keys"},
     {"model.bias", "false", "today's blocks: no biases"},
     {"model.init_std", "0.05", "narrow matrices begin wider than GPT-2's"},
-    {"model.zero_init", "true", "blocks begin as the identity"},
     {"optimizer.name", "muon", "it learns most in a second"},
     {"optimizer.beta2", "0.99", "short trainings: moments of the last hundred steps"},
     {"optimizer.eps", "1e-8", "as published"},

@@ -105,16 +105,14 @@ TEST_CASE("plan: keys that are given stay, and the others follow them") {
   CHECK(*resolve(make_plan(request).config).model_dim() % 10 == 0);
 }
 
-TEST_CASE("plan: blocks that are given bring others with them, where today's do not go with them") {
+TEST_CASE("plan: linear attention, if it is given, has positions that it can have") {
   FakeMachine machine;
   PlanRequest request = stories(machine, 1);
   CHECK(chosen(make_plan(request), "model.position") == "rotary");
-  CHECK(chosen(make_plan(request), "model.zero_init") == "true");
-  request.given.model.options = {{"attention_kind", std::string("linear")}, {"residual", false}};
-  request.given_keys = {"data.corpus", "model.attention_kind", "model.residual"};
+  request.given.model.options = {{"attention_kind", std::string("linear")}};
+  request.given_keys = {"data.corpus", "model.attention_kind"};
   const Plan plan = make_plan(request);
   CHECK(chosen(plan, "model.position") == "sinusoidal");
-  CHECK(chosen(plan, "model.zero_init") == "false");
   CHECK_NOTHROW(resolve(plan.config));
 }
 
