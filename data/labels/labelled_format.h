@@ -35,6 +35,8 @@ struct LabelledFileOptions {
   LabelFormat format = LabelFormat::automatic;
   HeaderLine header = HeaderLine::automatic;
   std::string label_column = {}, text_column = {};
+  // Whether the user said it of the file that a run was trained on. Then a file without columns may be read as well.
+  bool of_another_file = false;
 };
 
 }  // namespace tapeformer

@@ -63,7 +63,9 @@ EvalReport evaluate_labels(const EvalRequest& request) {
   const TrainedClassifier run = open_run<TrainedClassifier>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const LabelTask& task = find_label_task(run.config.task.kind);
-  const LabelledFile file = task.functions.read(request.labels, run.config.data.labelled_file_options());
+  LabelledFileOptions options = run.config.data.labelled_file_options();
+  options.of_another_file = true;
+  const LabelledFile file = task.functions.read(request.labels, options);
   const std::vector<LabelledExample>& examples = file.examples;
   if (!file.header.empty()) request.warn(header_note(request.labels, file.header));
   const RowEncoder encoder(task, run.model->encoder(), *run.tokenizer, run.labels);

@@ -59,6 +59,7 @@ class TokenWriter {
   // `score` is nullopt for a token that has no context and is not scored.
   void write(std::int32_t id, const std::optional<TokenScore>& score) {
     if (score) nats_ += score->nats, ++scored_;
+    if (score && id == tokenizer_.unknown_id()) ++unknown_;
     if (page_) {
       collect(id, score);
     } else if (json_) {
@@ -76,6 +77,10 @@ class TokenWriter {
   // Ends a text after all its tokens are written.
   void end() {
     if (colored_ && !json_ && !page_) print_text("\n");
+    if (unknown_ == 0) return;
+    log_warning(
+        "{} of {} tokens are words or characters that the vocabulary does not have: their surprisal is that of {}",
+        unknown_, scored_, tokenizer_.token_bytes(*tokenizer_.unknown_id()));
   }
 
   double nats() const { return nats_; }
@@ -107,7 +112,7 @@ class TokenWriter {
   const Tokenizer& tokenizer_;
   SurprisalText* page_;
   double nats_ = 0;
-  std::int64_t scored_ = 0;
+  std::int64_t scored_ = 0, unknown_ = 0;
 };
 
 // Inserts `start`, which precedes a text's first token, at the beginning of the ids unless it is there already, so that

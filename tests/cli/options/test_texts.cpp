@@ -200,4 +200,7 @@ TEST_CASE("texts: bits per byte are withheld where many tokens are unknown, and 
   CHECK(unknown["unknown_share"].get<double>() > 0.05);
   CHECK(unknown["bits_per_byte"].is_null());
   CHECK(box.run("eval run --text unknown.txt").out.find("bits per byte  withheld: ") != std::string::npos);
+  const std::string warning = "that the vocabulary does not have: their surprisal is that of <unk>";
+  CHECK(box.run("surprisal run --text unknown.txt").tells(warning));
+  CHECK_FALSE(box.run("surprisal run --text known.txt").tells(warning));
 }

@@ -257,6 +257,8 @@ TEST_CASE("labels: a CSV file with a header trains, and eval reads another by th
               .exit_code == 0);
   CHECK(box.read("run/labels.json") == "[\"1\",\"5\"]\n");
   CHECK(json_of(box, "eval run --labels train.csv --json")["accuracy"] == 1);
+  box.write("other.txt", "__label__5 it went, well, up\n__label__1 it went down\n");  // has no columns
+  CHECK(json_of(box, "eval run --labels other.txt --json")["accuracy"] == 1);
 }
 
 TEST_CASE("labels: training ends when the measure of the task stays where it is") {
