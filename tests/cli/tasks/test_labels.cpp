@@ -252,13 +252,11 @@ TEST_CASE("labels: a CSV file with a header trains, and eval reads another by th
   std::string csv = "stars,id,review\n";
   for (int i = 0; i < 12; ++i) csv += "5,1,\"it went, well, up\"\n1,2,it went down\n";
   box.write("train.csv", csv);
-  REQUIRE(box.run("train tiny.toml --out run --task.kind classify --data.labels train.csv --data.label_column stars "
-                  "--train.steps 40")
-              .exit_code == 0);
+  box.succeed("train tiny.toml --out run --task.kind classify --data.labels train.csv --data.label_column stars");
   CHECK(box.read("run/labels.json") == "[\"1\",\"5\"]\n");
-  CHECK(json_of(box, "eval run --labels train.csv --json")["accuracy"] == 1);
   box.write("other.txt", "__label__5 it went, well, up\n__label__1 it went down\n");  // has no columns
-  CHECK(json_of(box, "eval run --labels other.txt --json")["accuracy"] == 1);
+  for (const char* file : {"train.csv ", "other.txt "})
+    CHECK(json_of(box, std::string("eval run --json --labels ") + file)["accuracy"] == 1);
 }
 
 TEST_CASE("labels: training ends when the measure of the task stays where it is") {
