@@ -240,10 +240,11 @@ LabelledTable parse_table(std::string_view text, const std::string& origin, cons
   const auto refuse = [&](const std::string& column, const char* key, const char* why) {
     check(column.empty(), origin, ": data.", key, ": expected none, since ", why, ", got ", column);
   };
-  const bool refuses = has_columns || !format.of_another_file;
-  if (refuses && (!has_columns || !has_label))
-    refuse(format.label_column, "label_column", has_columns ? "no labels are read" : "__label__ marks the label");
-  if (refuses && !has_columns) refuse(format.text_column, "text_column", "the text follows the label");
+  if (has_columns && !has_label) refuse(format.label_column, "label_column", "no labels are read");
+  if (!has_columns && !format.of_another_file) {
+    refuse(format.label_column, "label_column", "__label__ marks the label");
+    refuse(format.text_column, "text_column", "the text follows the label");
+  }
   LabelledTable table;
   if (detected == LabelFormat::jsonl) {
     table = json_table(text, origin, shape, format);

@@ -152,6 +152,14 @@ std::string line_of(const Corpus& corpus, std::int64_t line, std::uint64_t seed)
   return corpus.line(random);
 }
 
+// The entropy of a line, divided by its length in one of the two units.
+std::optional<double> entropy_per(double LineExpectation::*length, std::string_view name, bool lines_are_documents) {
+  const Corpus& corpus = find_corpus(name);
+  if (!corpus.expectation) return std::nullopt;
+  const LineExpectation line = corpus.expectation();
+  return line.nats / (line.*length - (lines_are_documents ? 1 : 0));
+}
+
 }  // namespace
 
 std::span<const std::string_view> corpus_names() { return kNames; }
@@ -216,17 +224,11 @@ bool is_parallel_corpus(std::string_view name) {
 bool is_conversation_corpus(std::string_view name) { return find_corpus(name).conversations; }
 
 std::optional<double> corpus_entropy(std::string_view name, bool lines_are_documents) {
-  const Corpus& corpus = find_corpus(name);
-  if (!corpus.expectation) return std::nullopt;
-  const LineExpectation line = corpus.expectation();
-  return line.nats / (line.chars - (lines_are_documents ? 1 : 0));
+  return entropy_per(&LineExpectation::chars, name, lines_are_documents);
 }
 
 std::optional<double> corpus_entropy_per_byte(std::string_view name, bool lines_are_documents) {
-  const Corpus& corpus = find_corpus(name);
-  if (!corpus.expectation) return std::nullopt;
-  const LineExpectation line = corpus.expectation();
-  return line.nats / (line.bytes - (lines_are_documents ? 1 : 0));
+  return entropy_per(&LineExpectation::bytes, name, lines_are_documents);
 }
 
 std::optional<MaskedOptimum> corpus_masked_optimum(std::string_view name, std::int64_t row, const MaskRates& rates) {
