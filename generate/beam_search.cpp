@@ -169,11 +169,11 @@ bool BeamSearch::is_done(const Search& search) const {
 }
 
 void check_options(const BeamOptions& options) {
-  if (options.beam < 1) fail_usage("beam: expected at least 1, got ", options.beam);
+  if (options.beam < 1) fail_usage("--beam: expected at least 1, got ", options.beam);
   if (options.n_best < 1 || options.n_best > options.beam) {
-    fail_usage("n-best: expected 1 to ", options.beam, " (the beam), got ", options.n_best);
+    fail_usage("--n-best: expected 1 to ", options.beam, " (--beam), got ", options.n_best);
   }
-  if (!(options.length_penalty >= 0)) fail_usage("length penalty: expected at least 0, got ", options.length_penalty);
+  if (!(options.length_penalty >= 0)) fail_usage("--length-penalty: expected at least 0, got ", options.length_penalty);
 }
 
 }  // namespace tapeformer

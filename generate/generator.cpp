@@ -32,9 +32,9 @@ std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const Causal
 std::optional<std::int64_t> seen_context(const CausalModel& model, std::int64_t wanted) {
   const std::optional<std::int64_t> most = model.context();
   if (wanted == 0) return most;
-  if (!most) fail_usage("context: expected none for a model without a limit, got ", wanted);
+  if (!most) fail_usage("--context: expected none for a model without a limit, got ", wanted);
   if (wanted < 1 || (wanted > *most && !model.can_exceed_context())) {
-    fail_usage("context: expected 1 to ", *most, " (the model's), got ", wanted);
+    fail_usage("--context: expected 1 to ", *most, " (the model's), got ", wanted);
   }
   return wanted;
 }

@@ -12,9 +12,9 @@
 namespace tapeformer {
 
 void check_options(const SamplingOptions& options) {
-  if (!(options.temperature >= 0)) fail_usage("temperature: expected 0 or more, got ", options.temperature);
-  if (options.top_k < 0) fail_usage("top-k: expected 0 or more, got ", options.top_k);
-  if (!(options.top_p > 0 && options.top_p <= 1)) fail_usage("top-p: expected 0 < value <= 1, got ", options.top_p);
+  if (!(options.temperature >= 0)) fail_usage("--temperature: expected 0 or more, got ", options.temperature);
+  if (options.top_k < 0) fail_usage("--top-k: expected 0 or more, got ", options.top_k);
+  if (!(options.top_p > 0 && options.top_p <= 1)) fail_usage("--top-p: expected 0 < value <= 1, got ", options.top_p);
 }
 
 std::int32_t sample_token(std::span<const float> logits, const SamplingOptions& options, const RandomKey& key,

@@ -15,7 +15,8 @@ struct SamplingOptions {
   double top_p = 1;        // only the likeliest tokens that together reach this probability (Holtzman et al. 2020)
 };
 
-// Throws UsageError unless temperature >= 0, top_k >= 0 and 0 < top_p <= 1.
+// Throws UsageError, which names the option of the command line, unless temperature >= 0, top_k >= 0 and
+// 0 < top_p <= 1.
 void check_options(const SamplingOptions& options);
 
 // Draws a token from softmax(logits / temperature), restricted by top_k, then by top_p. Of equal logits the lower id

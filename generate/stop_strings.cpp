@@ -9,7 +9,7 @@ namespace tapeformer {
 
 StopStrings::StopStrings(std::vector<std::string> strings) : strings_(std::move(strings)) {
   for (const std::string& string : strings_) {
-    if (string.empty()) fail_usage("stop: expected a text, got an empty one");
+    if (string.empty()) fail_usage("--stop: expected a text, got an empty one");
   }
 }
 

@@ -58,8 +58,8 @@ std::vector<std::vector<Hypothesis>> translate_batch(const EncoderDecoder& model
 
 void check_options(const TranslateOptions& options) {
   options.sampling ? check_options(*options.sampling) : check_options(options.search);
-  if (options.batch < 1) fail_usage("batch: expected at least 1, got ", options.batch);
-  if (options.max_length < 0) fail_usage("max length: expected at least 1 token, got ", options.max_length);
+  if (options.batch < 1) fail_usage("--batch: expected at least 1, got ", options.batch);
+  if (options.max_length < 0) fail_usage("--max-length: expected at least 1 token, got ", options.max_length);
 }
 
 std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model,

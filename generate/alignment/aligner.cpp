@@ -37,8 +37,8 @@ std::vector<std::vector<double>> align(const EncoderDecoder& model, const Source
   const std::int64_t source_length = encoded.hidden.size(1), target_length = inputs.size(1);
   if (layers.empty()) fail_usage("alignments: the model has no attention from target to source");
 
-  const auto [first_layer, last_layer] = range_of("layer", heads.layer, std::ssize(layers));
-  const auto [first_head, last_head] = range_of("head", heads.head, layers.front().size(1));
+  const auto [first_layer, last_layer] = range_of("--layer", heads.layer, std::ssize(layers));
+  const auto [first_head, last_head] = range_of("--head", heads.head, layers.front().size(1));
   std::vector<std::vector<double>> rows(target_length, std::vector<double>(source_length, 0));
   const double share = 1.0 / static_cast<double>((last_layer - first_layer) * (last_head - first_head));
   for (std::int64_t layer = first_layer; layer < last_layer; ++layer) {

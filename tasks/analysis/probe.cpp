@@ -194,7 +194,7 @@ ProbeResult probe(const Model& model, const Tokenizer& tokenizer, const Labelled
   const std::vector<Tensor> layers = layers_of_one_token(model);
   const std::int64_t count = std::ssize(layers);
   if (options.layer && (*options.layer < 0 || *options.layer >= count))
-    fail_usage("layer: expected 0 (the embedding) to ", count - 1, ", got ", *options.layer);
+    fail_usage("--layer: expected 0 (the embedding) to ", count - 1, ", got ", *options.layer);
   if (!options.layer) require_equal_widths(layers, "probe without a layer");
   Labels labels;
   const auto add = [&](std::string_view label) { return labels.add(label); };

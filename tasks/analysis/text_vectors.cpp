@@ -103,7 +103,7 @@ std::vector<std::int32_t> word_tokens(const Tokenizer& tokenizer, std::string_vi
 
 Tensor layer_of(const std::vector<Variable>& layers, std::int64_t layer) {
   const std::int64_t last = std::ssize(layers) - 1;
-  if (layer < 0 || layer > last) fail_usage("layer: expected 0 (the embedding) to ", last, ", got ", layer);
+  if (layer < 0 || layer > last) fail_usage("--layer: expected 0 (the embedding) to ", last, ", got ", layer);
   const Tensor vectors = layers[layer].value().to(DType::f32).contiguous();
   check(std::ranges::all_of(vectors.span<float>(), [](float x) { return std::isfinite(x); }),
         "the model's vectors are not finite numbers");

@@ -27,7 +27,7 @@ Evaluation evaluate(const BidirectionalLanguageModel& model, TokenView tokens, c
                     const ProgressCallback& progress, Communicator& ranks) {
   const std::int64_t context = window_context(model.context(), options.context);
   if (options.stride != 0 && options.stride != context) {
-    fail_usage("stride: expected 0 or ", context,
+    fail_usage("--stride: expected 0 or ", context,
                " (the context), since the windows of a text encoder do not overlap, got ", options.stride);
   }
   Evaluation total;

@@ -23,7 +23,7 @@ std::int64_t scored_batches(const Batcher& batcher, std::int64_t most) {
 
 // Throws UsageError for a stride above the context; 0 is the context.
 void check_stride(std::int64_t stride, std::int64_t context) {
-  if (stride < 0 || stride > context) fail_usage("stride: expected 1 to ", context, " (the context), got ", stride);
+  if (stride < 0 || stride > context) fail_usage("--stride: expected 1 to ", context, " (the context), got ", stride);
 }
 
 // Calls score(batch, state) for each batch of the text: windows, with a null state; or, for a recurrent model, rows in
@@ -81,8 +81,8 @@ bool reads_in_order(const CausalModel& model) { return model.recurrent() != null
 
 std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wanted) {
   const std::int64_t context = wanted ? wanted : most.value_or(kUnlimitedWindow);
-  if (context < 1) fail_usage("context: expected at least 1, got ", context);
-  if (most && context > *most) fail_usage("context: expected 1 to ", *most, " (the model's), got ", context);
+  if (context < 1) fail_usage("--context: expected at least 1, got ", context);
+  if (most && context > *most) fail_usage("--context: expected 1 to ", *most, " (the model's), got ", context);
   return context;
 }
 

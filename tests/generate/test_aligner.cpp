@@ -65,9 +65,9 @@ TEST_CASE("align: a row for each target token and the end, each of which sums to
   }
   CHECK_FALSE(near(layers[0], layers[1]));
   CHECK(near(align(model, kSource, kTarget, kSymbols), mean(layers)));
-  CHECK_THROWS_WITH_AS(align(model, kSource, kTarget, kSymbols, {.layer = 2}), "layer: expected 0 to 1, got 2",
+  CHECK_THROWS_WITH_AS(align(model, kSource, kTarget, kSymbols, {.layer = 2}), "--layer: expected 0 to 1, got 2",
                        UsageError);
-  CHECK_THROWS_WITH_AS(align(model, kSource, kTarget, kSymbols, {.head = 4}), "head: expected 0 to 3, got 4",
+  CHECK_THROWS_WITH_AS(align(model, kSource, kTarget, kSymbols, {.head = 4}), "--head: expected 0 to 3, got 4",
                        UsageError);
 }
 

@@ -144,10 +144,10 @@ TEST_CASE("generate: a context of its own, also beyond the model's where positio
   const TestModel learned(NormPlace::pre, LearnedPositions{});
   CHECK(seen_part(learned, long_prompt(20), 5).size() == 5);
   CHECK_THROWS_WITH_AS(generate(learned, long_prompt(20), {.sampling = {}, .context = 17}),
-                       "context: expected 1 to 16 (the model's), got 17", UsageError);
+                       "--context: expected 1 to 16 (the model's), got 17", UsageError);
   const Rnn recurrent(RnnConfig{.vocab = kVocab, .stack = {.layers = 1, .input_dim = 4, .dim = 4}});
   CHECK_THROWS_WITH_AS(generate(recurrent, long_prompt(20), {.sampling = {}, .context = 8}),
-                       "context: expected none for a model without a limit, got 8", UsageError);
+                       "--context: expected none for a model without a limit, got 8", UsageError);
 }
 
 TEST_CASE("generate: greedy is the argmax of the full forward pass, and so are top-k 1 and a tiny top-p") {
@@ -238,7 +238,7 @@ TEST_CASE("generate: errors for an empty prompt, bad options and ids outside the
   const TestModel model;
   CHECK_THROWS_WITH_AS(generate(model, {}, {}), "generate: the prompt has no tokens", Error);
   CHECK_THROWS_WITH_AS(generate(model, kPrompt, {.sampling = {.temperature = -1}}),
-                       "temperature: expected 0 or more, got -1", UsageError);
+                       "--temperature: expected 0 or more, got -1", UsageError);
   CHECK_THROWS_WITH_AS(generate(model, Ids{2, 19}, {}), "embedding: id 19 at place 1 is outside of the table's 19 rows",
                        Error);
 }

@@ -93,7 +93,7 @@ TEST_CASE("translate: the frequencies of drawn first tokens are the model's prob
 TEST_CASE("translate: sampling refuses options out of range and predictions that are no numbers") {
   const TestTransformer model(0);
   CHECK_THROWS_WITH_AS(drawn(model, random_sources(1), 1, {.temperature = -1}),
-                       "temperature: expected 0 or more, got -1", UsageError);
+                       "--temperature: expected 0 or more, got -1", UsageError);
   model.state_dict().at("head.weight").fill(NAN);
   CHECK_THROWS_WITH_AS(drawn(model, random_sources(1), 1),
                        "translate: source 1: the model's predictions are not finite numbers", Error);

@@ -197,11 +197,11 @@ TEST_CASE("sampler: predictions that are not finite numbers are an error, greedy
 }
 
 TEST_CASE("sampler: errors for options out of range") {
-  CHECK_THROWS_WITH_AS(check_options({.temperature = -0.5}), "temperature: expected 0 or more, got -0.5", UsageError);
-  CHECK_THROWS_WITH_AS(check_options({.temperature = NAN}), "temperature: expected 0 or more, got nan", UsageError);
-  CHECK_THROWS_WITH_AS(check_options({.top_k = -1}), "top-k: expected 0 or more, got -1", UsageError);
-  CHECK_THROWS_WITH_AS(check_options({.top_p = 0}), "top-p: expected 0 < value <= 1, got 0", UsageError);
-  CHECK_THROWS_WITH_AS(check_options({.top_p = 1.5}), "top-p: expected 0 < value <= 1, got 1.5", UsageError);
-  CHECK_THROWS_WITH_AS(check_options({.top_p = NAN}), "top-p: expected 0 < value <= 1, got nan", UsageError);
+  CHECK_THROWS_WITH_AS(check_options({.temperature = -0.5}), "--temperature: expected 0 or more, got -0.5", UsageError);
+  CHECK_THROWS_WITH_AS(check_options({.temperature = NAN}), "--temperature: expected 0 or more, got nan", UsageError);
+  CHECK_THROWS_WITH_AS(check_options({.top_k = -1}), "--top-k: expected 0 or more, got -1", UsageError);
+  CHECK_THROWS_WITH_AS(check_options({.top_p = 0}), "--top-p: expected 0 < value <= 1, got 0", UsageError);
+  CHECK_THROWS_WITH_AS(check_options({.top_p = 1.5}), "--top-p: expected 0 < value <= 1, got 1.5", UsageError);
+  CHECK_THROWS_WITH_AS(check_options({.top_p = NAN}), "--top-p: expected 0 < value <= 1, got nan", UsageError);
   CHECK_NOTHROW(check_options({.temperature = 0, .top_k = 0, .top_p = 1}));
 }

@@ -35,5 +35,5 @@ TEST_CASE("stop strings: only what may become one is kept back, and comes at the
   CHECK(stops.finish() == "a");
   StopStrings none({});
   CHECK(none.push("aab") == "aab");
-  CHECK_THROWS_WITH_AS(StopStrings({""}), "stop: expected a text, got an empty one", UsageError);
+  CHECK_THROWS_WITH_AS(StopStrings({""}), "--stop: expected a text, got an empty one", UsageError);
 }

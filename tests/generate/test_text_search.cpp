@@ -131,7 +131,7 @@ TEST_CASE("search_texts: no tokens, and what is refused") {
   CHECK(none.front().ids.empty());
   CHECK_THROWS_WITH_AS(search_texts(model, {}, {}), "generate: the prompt has no tokens", Error);
   CHECK_THROWS_WITH_AS(search_texts(model, kBeginning, {.search = {.beam = 2, .n_best = 3}}),
-                       "n-best: expected 1 to 2 (the beam), got 3", UsageError);
+                       "--n-best: expected 1 to 2 (--beam), got 3", UsageError);
   model.state_dict().at("token_embedding.weight").fill(NAN);
   CHECK_THROWS_WITH_AS(search_texts(model, kBeginning, {}), "generate: the model's predictions are not finite numbers",
                        Error);

@@ -216,11 +216,11 @@ TEST_CASE("translate: errors for options out of range") {
     return "";
   };
   CHECK(message({.search = {.beam = 3, .length_penalty = 0, .n_best = 3}, .batch = 1}).empty());
-  CHECK(message({.search = {.beam = 0}}) == "beam: expected at least 1, got 0");
-  CHECK(message({.search = {.beam = 3, .n_best = 4}}) == "n-best: expected 1 to 3 (the beam), got 4");
-  CHECK(message({.search = {.n_best = 0}}) == "n-best: expected 1 to 1 (the beam), got 0");
-  CHECK(message({.search = {.length_penalty = -0.1}}) == "length penalty: expected at least 0, got -0.1");
-  CHECK(message({.search = {.length_penalty = NAN}}) == "length penalty: expected at least 0, got nan");
-  CHECK(message({.batch = 0}) == "batch: expected at least 1, got 0");
-  CHECK(message({.max_length = -1}) == "max length: expected at least 1 token, got -1");
+  CHECK(message({.search = {.beam = 0}}) == "--beam: expected at least 1, got 0");
+  CHECK(message({.search = {.beam = 3, .n_best = 4}}) == "--n-best: expected 1 to 3 (--beam), got 4");
+  CHECK(message({.search = {.n_best = 0}}) == "--n-best: expected 1 to 1 (--beam), got 0");
+  CHECK(message({.search = {.length_penalty = -0.1}}) == "--length-penalty: expected at least 0, got -0.1");
+  CHECK(message({.search = {.length_penalty = NAN}}) == "--length-penalty: expected at least 0, got nan");
+  CHECK(message({.batch = 0}) == "--batch: expected at least 1, got 0");
+  CHECK(message({.max_length = -1}) == "--max-length: expected at least 1 token, got -1");
 }

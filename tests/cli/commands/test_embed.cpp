@@ -256,7 +256,7 @@ TEST_CASE("embed: what it refuses") {
   const EmbedBox box({{"gpt", kGpt}});
   check_error(box, 2, "embed: --format npy: expected --out FILE beside it, got none", "embed gpt --format npy", {},
               "a");
-  check_error(box, 2, "layer: expected 0 (the embedding) to 2, got 3", "embed gpt --layer 3 --out new", {}, "a");
+  check_error(box, 2, "--layer: expected 0 (the embedding) to 2, got 3", "embed gpt --layer 3 --out new", {}, "a");
   check_error(box, 1, "embed: line 2: the text has no tokens", "embed gpt --out new", {}, "a\n\na\n");
   check_error(box, 1, "embed: expected lines of text on standard input, got none", "embed gpt --out new");
   check_error(box, 1, "embed: line 1: the text has 30 tokens: the model reads at most 24", "embed gpt --out new", {},

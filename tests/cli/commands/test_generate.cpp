@@ -79,7 +79,7 @@ TEST_CASE("generate: a beam search prints the best texts with their scores, the 
   for (const std::string other : {"--n-best", "--length-penalty"}) {
     check_error(box, kUsage, other + " requires --beam (see --help)", "generate run --tokens 2 " + other + " 1");
   }
-  check_error(box, kUsage, "n-best: expected 1 to 3 (the beam), got 4", "generate run --beam 3 --n-best 4");
+  check_error(box, kUsage, "--n-best: expected 1 to 3 (--beam), got 4", "generate run --beam 3 --n-best 4");
   check_error(box, kUsage, "--beam: expected a whole number from 1 to 1000, got 0 (see --help)",
               "generate run --beam 0");
 }

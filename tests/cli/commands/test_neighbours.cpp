@@ -87,7 +87,7 @@ TEST_CASE("neighbours: the nearest tokens by cosine, of the embedding's rows or 
   CHECK(table_text.find("\n\nball\n  ") != table_text.npos);
 
   check_error(box, 1, "word: expected one that the tokenizer knows, got xylophone", "neighbours run xylophone");
-  check_error(box, 2, "layer: expected 0 (the embedding) to 0, got 1", "neighbours run red --layer 1");
+  check_error(box, 2, "--layer: expected 0 (the embedding) to 0, got 1", "neighbours run red --layer 1");
   check_error(box, 2, "neighbours: --text: expected --layer beside it, since the embedding knows of no text",
               "neighbours run red", {"--text", "a red ball"});
 }

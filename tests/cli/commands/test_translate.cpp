@@ -103,7 +103,7 @@ TEST_CASE("translate: --sample draws translations by the line and the seed alone
   for (const std::string other : {"--temperature", "--top-k", "--top-p", "--seed"}) {
     check_error(box, kUsage, other + " requires --sample (see --help)", "translate run " + other + " 1");
   }
-  check_error(box, kUsage, "temperature: expected 0 or more, got -1", "translate run --sample --temperature -1");
+  check_error(box, kUsage, "--temperature: expected 0 or more, got -1", "translate run --sample --temperature -1");
 }
 
 TEST_CASE("translate: the n best, with their line and score") {

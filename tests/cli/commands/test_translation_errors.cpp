@@ -104,11 +104,11 @@ TEST_CASE("errors: a vocabulary that has lost a symbol, or is lost, and runs of 
           {"eval run --source a.txt", "--source requires --target (see --help)"},
           {"eval run --stride 2 --source a.txt --target a.txt", "--source excludes --stride (see --help)"},
           {"surprisal run --stride 2 --source a.txt --target a.txt", "--source excludes --stride (see --help)"},
-          {"translate run --n-best 6", "n-best: expected 1 to 5 (the beam), got 6"},
+          {"translate run --n-best 6", "--n-best: expected 1 to 5 (--beam), got 6"},
           {"translate run --beam 0", "--beam: expected a whole number from 1 to 1000, got 0 (see --help)"},
           {"translate run --beam 99999999999999999999",
            "--beam: expected a whole number from 1 to 1000, got 99999999999999999999 (see --help)"},
-          {"translate run --length-penalty -1", "length penalty: expected at least 0, got -1"},
+          {"translate run --length-penalty -1", "--length-penalty: expected at least 0, got -1"},
       });
   box.write("b.src", "\n");
   check_error(box, kFailure, "b.src and a.txt: none of 1 sentence pairs can be used: 1 has an empty side",

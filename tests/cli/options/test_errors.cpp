@@ -211,15 +211,15 @@ TEST_CASE("errors: what a model is asked") {
 
   check_error(box, kFailure, "char tokenizer: character 'é' (U+00E9) at byte 1 " + foreign,
               "generate run --prompt tété");
-  check_error(box, kUsage, "stop: expected a text, got an empty one", "generate run --stop", {""});
+  check_error(box, kUsage, "--stop: expected a text, got an empty one", "generate run --stop", {""});
   check_errors(box, kUsage,
                {
-                   {"generate run --temperature -1", "temperature: expected 0 or more, got -1"},
+                   {"generate run --temperature -1", "--temperature: expected 0 or more, got -1"},
                    {"generate run --temperature nan", "--temperature: expected a finite number, got nan (see --help)"},
                    {"generate run --temperature hot", "Could not convert: --temperature = hot (see --help)"},
-                   {"generate run --top-p 0", "top-p: expected 0 < value <= 1, got 0"},
-                   {"generate run --top-p 1.5", "top-p: expected 0 < value <= 1, got 1.5"},
-                   {"generate run --top-k -3", "top-k: expected 0 or more, got -3"},
+                   {"generate run --top-p 0", "--top-p: expected 0 < value <= 1, got 0"},
+                   {"generate run --top-p 1.5", "--top-p: expected 0 < value <= 1, got 1.5"},
+                   {"generate run --top-k -3", "--top-k: expected 0 or more, got -3"},
                });
 
   check_errors(box, kFailure,
@@ -229,8 +229,9 @@ TEST_CASE("errors: what a model is asked") {
                    {"eval run --text one.txt", "one.txt: has 1 tokens, at least 2 are needed"},
                    {"eval run --text foreign.txt", "char tokenizer: character 'ã' (U+00E3) at byte 21 " + foreign},
                });
-  check_error(box, kUsage, "stride: expected 1 to 16 (the context), got 17", "eval run --text text.txt --stride 17");
-  check_error(box, kUsage, "context: expected 1 to 16 (the model's), got 17", "eval run --text text.txt --context 17");
+  check_error(box, kUsage, "--stride: expected 1 to 16 (the context), got 17", "eval run --text text.txt --stride 17");
+  check_error(box, kUsage, "--context: expected 1 to 16 (the model's), got 17",
+              "eval run --text text.txt --context 17");
   check_error(box, kUsage, "surprisal: expected --text FILE, --prompt TEXT, or --source FILE and --target FILE",
               "surprisal run");
   check_error(box, kFailure, "surprisal: the text has 1 tokens, at least 2 are needed", "surprisal run --prompt O");

@@ -75,7 +75,7 @@ TEST_CASE("captions: what does not fit is refused in one line, and nothing is wr
   refused("caption run --images shapes/000001.png --mistakes --out a.html", 2,
           "caption: --mistakes: expected a folder with captions.tsv as --images");
   refused("caption run --images shapes --layer 0", 2, "caption: --layer and --head: expected --out or --json");
-  refused("caption run --images shapes --layer 1 --out a.html", 2, "layer: expected 0 to 0, got 1");
+  refused("caption run --images shapes --layer 1 --out a.html", 2, "--layer: expected 0 to 0, got 1");
   refused("eval run --text tiny.toml", 1, "expected a language model; for models of images there are caption");
   refused("corpus stories --images other", 2, "corpus: expected one with images, which is shapes, got stories");
   refused("corpus shapes --images shapes", 2, "corpus: --images: expected a folder that is not there yet, got shapes");

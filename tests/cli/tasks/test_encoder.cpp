@@ -57,7 +57,7 @@ TEST_CASE("bidirectional model: info counts its parameters, and commands that wr
   check_error(box, 1, refusal, "generate run --prompt The");
   check_error(box, 1, refusal, "surprisal run --text text.txt");
   check_error(box, 2,
-              "stride: expected 0 or 16 (the context), since the windows of a text encoder do not overlap, got 4",
+              "--stride: expected 0 or 16 (the context), since the windows of a text encoder do not overlap, got 4",
               "eval run --text text.txt --stride 4");
   check_error(box, kUsage, "--weights: expected f32 for a bidirectional language model, got q8_0",
               "eval run --text text.txt --weights q8_0");
@@ -93,7 +93,7 @@ TEST_CASE("probe: what 'it' is can be read from both directions together, and no
   const std::string table = result_of(box, probe);
   CHECK(table.starts_with("words     200 to learn from, 200 scored, 2 labels\naccuracy  "));
   CHECK(table.find("\nlayers    0.") != table.npos);
-  check_error(box, 2, "layer: expected 0 (the embedding) to 1, got 2", probe + " --layer 2");
+  check_error(box, 2, "--layer: expected 0 (the embedding) to 1, got 2", probe + " --layer 2");
   box.write("bad.tsv", "The\tdog\tcat\nran\tverb\n");
   check_error(box, 1, "bad.tsv:1: expected a word, or a word, a tab and its label, got \"The\tdog\tcat\"",
               "probe run --train bad.tsv --valid valid.tsv");
@@ -137,6 +137,6 @@ TEST_CASE("probe: a model that reads from the left knows what 'it' is at the las
     const std::string layer = "probe " + run + " --train before.tsv --valid before.tsv --steps 100 --json --layer ";
     CHECK(json_of(box, layer + "0")["accuracy"] == 0.5);  // the embedding knows of no other word
     CHECK(json_of(box, layer + "1")["accuracy"] == 1);
-    check_error(box, 2, "layer: expected 0 (the embedding) to 1, got 2", layer + "2");
+    check_error(box, 2, "--layer: expected 0 (the embedding) to 1, got 2", layer + "2");
   }
 }

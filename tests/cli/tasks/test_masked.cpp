@@ -55,7 +55,7 @@ TEST_CASE(
   for (const char* word : {"\nmasked loss ", "\nmasked accuracy ", "\nnext sentence ", "\npseudo-perplexity "}) {
     CHECK(table.find(word) != table.npos);
   }
-  check_error(box, 2, "context: expected 1 to 18 (the model's), got 19", "eval run --text valid.txt --context 19");
+  check_error(box, 2, "--context: expected 1 to 18 (the model's), got 19", "eval run --text valid.txt --context 19");
   check_error(box, 2, "eval: --context: expected at least 5 tokens, of which 3 are [CLS] and [SEP], got 4",
               "eval run --text valid.txt --context 4");
   check_error(

@@ -52,8 +52,9 @@ TEST_CASE("modern blocks: every command that reads a language model works, and a
   CHECK(longer["loss"].get<double>() < trained["loss"].get<double>() + 0.1);
 
   box.train("learned", "--train.steps 2");
-  check_error(box, 2, "context: expected 1 to 16 (the model's), got 32", "eval learned --text text.txt --context 32");
-  check_error(box, 2, "context: expected 1 to 16 (the model's), got 32", "generate learned --prompt The --context 32");
+  check_error(box, 2, "--context: expected 1 to 16 (the model's), got 32", "eval learned --text text.txt --context 32");
+  check_error(box, 2, "--context: expected 1 to 16 (the model's), got 32",
+              "generate learned --prompt The --context 32");
   const std::string longest = "generate run --prompt The --tokens 40 --temperature 0 --context ";
   CHECK(box.run(longest + "16").out == text.out);
   CHECK(box.run(longest + "64").exit_code == 0);

@@ -98,7 +98,7 @@ TEST_CASE("translate: alignments of a recurrent model and of a Transformer, by l
   box.train("transformer", "--train.steps 20");
   align("transformer");
   align("transformer --n-best 1 --beam 3 --layer 0 --head 1");
-  check_error(box, kUsage, "head: expected 0 to 1, got 9", "translate transformer --alignments w.jsonl --head 9", {},
+  check_error(box, kUsage, "--head: expected 0 to 1, got 9", "translate transformer --alignments w.jsonl --head 9", {},
               "abc\n");
   check_error(box, kUsage, "translate: --layer and --head: expected --alignments, --pharaoh or --trees beside them",
               "translate transformer --layer 0", {}, "abc\n");

@@ -74,7 +74,7 @@ TEST_CASE("encoder evaluation: windows score each token but the first forward, a
   }
   CHECK(toy.objective.evaluate({}).nats == evaluate(toy.model, text, {.context = 16, .batch = 4}).nats);
   CHECK_THROWS_WITH_AS(evaluate(toy.model, text, {.context = 16, .stride = 8}),
-                       "stride: expected 0 or 16 (the context), since the windows of a text encoder do not overlap, "
+                       "--stride: expected 0 or 16 (the context), since the windows of a text encoder do not overlap, "
                        "got 8",
                        UsageError);
 }

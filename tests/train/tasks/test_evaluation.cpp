@@ -206,18 +206,18 @@ TEST_CASE("evaluation: a context far above the length of the text is that length
     CHECK(result.nats == expected.nats);
   }
   CHECK_THROWS_WITH_AS(evaluate(model, view(tokens), {.context = 40, .stride = 41}),
-                       "stride: expected 1 to 40 (the context), got 41", UsageError);
+                       "--stride: expected 1 to 40 (the context), got 41", UsageError);
 }
 
 TEST_CASE("evaluation: what cannot be") {
   const Gpt model(bigram_config());
   const std::vector<std::int32_t> tokens = some_tokens(20, 3), one{1};
-  CHECK_THROWS_WITH_AS(evaluate(model, view(tokens), {.stride = 13}), "stride: expected 1 to 12 (the context), got 13",
-                       UsageError);
+  CHECK_THROWS_WITH_AS(evaluate(model, view(tokens), {.stride = 13}),
+                       "--stride: expected 1 to 12 (the context), got 13", UsageError);
   CHECK_THROWS_WITH_AS(evaluate(model, view(tokens), {.context = 6, .stride = 7}),
-                       "stride: expected 1 to 6 (the context), got 7", UsageError);
+                       "--stride: expected 1 to 6 (the context), got 7", UsageError);
   CHECK_THROWS_WITH_AS(evaluate(model, view(tokens), {.context = 13}),
-                       "context: expected 1 to 12 (the model's), got 13", UsageError);
+                       "--context: expected 1 to 12 (the model's), got 13", UsageError);
   CHECK_THROWS_WITH_AS(evaluate(model, view(one), {}),
                        "text is too short to evaluate: expected at least 2 tokens, got 1", Error);
 }

@@ -95,7 +95,7 @@ TEST_CASE("probe: both directions together know what 'it' is; the token alone an
             .accuracy > 0.98);
   CHECK(run(std::nullopt).accuracy == all.accuracy);
   CHECK(run(std::nullopt).shares == all.shares);
-  CHECK_THROWS_WITH_AS(run(2), "layer: expected 0 (the embedding) to 1, got 2", UsageError);
+  CHECK_THROWS_WITH_AS(run(2), "--layer: expected 0 (the embedding) to 1, got 2", UsageError);
 }
 
 TEST_CASE("probe: a label that training does not have is never found") {
