@@ -100,9 +100,10 @@ TEST_CASE("toy optimizer by matrix: its keys are read, checked, offered and writ
           "x.toml:3: optimizer.measure: expected auto, largest or mean, got \"least\"");
   refused("name = \"unit_step\"\ninertia = 1.5\n", "x.toml:3: optimizer.inertia: expected 0 <= value < 1, got 1.5");
   refused("name = \"unit_step\"\nbeta1 = 0.5\n",
-          "optimizer.beta1: unit_step has no such key; its keys are lr, clip, inertia, measure");
+          "optimizer.beta1: unit_step has no such key; its keys are lr, clip, embedding_lr, head_lr, inertia, measure");
   refused("inertia = 0.5\n",
-          "optimizer.inertia: adamw has no such key; its keys are lr, clip, beta1, beta2, eps, weight_decay, state");
+          "optimizer.inertia: adamw has no such key; its keys are lr, clip, embedding_lr, head_lr, beta1, beta2, eps, "
+          "weight_decay, state");
 }
 
 TEST_CASE("toy optimizer by matrix: it learns, and a run that was cut in two has the bytes of one that was not") {

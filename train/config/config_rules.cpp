@@ -187,9 +187,24 @@ KeyValues family_options(const Config::Model& model, const ModelFamily& family) 
   return options;
 }
 
+// Requires that the optimizer has all keys that are given. Of a key that it has not, the message lists the keys that
+// the section [optimizer] has with it: those of every optimizer, and its own.
+void require_own_keys(const Config& config, const OptimizerRow& row) {
+  for (const auto& option : config.optimizer.options) {
+    if (std::ranges::count(row.keys, option.first, &Key::name) > 0) continue;
+    std::vector<std::string> keys;
+    for (const ConfigEntry& entry : config_entries(config)) {
+      if (entry.section == "optimizer" && entry.key.name != "name") keys.push_back(entry.key.name);
+    }
+    fail_usage("optimizer.", option.first, ": ", row.name, " has no such key; its keys are ", joined(keys, ", "));
+  }
+}
+
 // Gives every key of the optimizer a value: the given one, or the family's default, or the optimizer's.
-void derive_optimizer(Config::Optimizer& optimizer, const TrainingDefaults& training) {
+void derive_optimizer(Config& config, const TrainingDefaults& training) {
+  Config::Optimizer& optimizer = config.optimizer;
   const OptimizerRow& row = *find_optimizer_row(optimizer.name);
+  require_own_keys(config, row);
   for (const auto& [name, value] : training.optimizer) {
     const auto key = std::ranges::find(row.keys, name, &Key::name);
     if (key == row.keys.end()) continue;
@@ -208,7 +223,7 @@ void derive(Config& config, const ModelFamily& family, std::int64_t context) {
   if (!config.schedule.kind) {
     config.schedule.kind = config.schedule.factor > 0 ? ScheduleKind::inverse_sqrt : training.schedule;
   }
-  derive_optimizer(config.optimizer, training);
+  derive_optimizer(config, training);
   if (config.schedule.warmup < 0) config.schedule.warmup = config.schedule.factor > 0 ? kPaperWarmup : kDefaultWarmup;
   if (config.schedule.total == 0) config.schedule.total = config.train.steps;
   if (config.train.matmul == MatmulSetting::automatic) config.train.matmul = fastest_matmul();

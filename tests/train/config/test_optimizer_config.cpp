@@ -71,10 +71,10 @@ TEST_CASE("optimizer: with schedule.factor, the rate that others are a part of i
 TEST_CASE("optimizer: a key of another one is refused by its name, and one that no optimizer has is unknown") {
   Config config;
   apply_override(config, "optimizer.momentum", "0.5");
-  CHECK_THROWS_WITH_AS(
-      resolve(config),
-      "optimizer.momentum: adamw has no such key; its keys are lr, clip, beta1, beta2, eps, weight_decay, state",
-      UsageError);
+  CHECK_THROWS_WITH_AS(resolve(config),
+                       "optimizer.momentum: adamw has no such key; its keys are lr, clip, embedding_lr, head_lr, "
+                       "beta1, beta2, eps, weight_decay, state",
+                       UsageError);
   CHECK_THROWS_WITH_AS(apply_override(config, "optimizer.momentun", "0.5"),
                        "unknown key optimizer.momentun: did you mean optimizer.momentum?", UsageError);
   config.optimizer.name = "sgd";
