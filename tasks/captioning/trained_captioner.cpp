@@ -6,7 +6,7 @@ namespace tapeformer {
 
 template <>
 TrainedCaptioner load_run(const ModelSource& source, const LoadOptions& options) {
-  require_task(source, "captioning");
+  require_task(source, {"captioning"});
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedCaptioner {
     TrainedModel trained = load_shared(found, options);
     const WeightFormatScope weights(trained.weights);

@@ -64,8 +64,10 @@ void require_no_labels(const ModelSource& source, const ResolvedConfig& config, 
   require_untuned(!config.task_row().has_labels, source, config, expected);
 }
 
-void require_task(const ModelSource& source, std::string_view task) {
-  require_model(source, config_of(source).family().task == task, find_task_row(task).model);
+void require_task(const ModelSource& source, std::initializer_list<std::string_view> tasks) {
+  const auto model_of = [](std::string_view task) { return find_task_row(task).model; };
+  require_model(source, std::ranges::count(tasks, config_of(source).family().task) > 0,
+                joined(tasks, " or ", model_of));
 }
 
 std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& tokenizer) {
@@ -143,7 +145,7 @@ TrainedObjective load_trained_objective(const ModelSource& source, const LoadOpt
 
 template <>
 TrainedLanguageModel load_run(const ModelSource& source, const LoadOptions& options) {
-  require_task(source, "language_model");
+  require_task(source, {"language_model"});
   return load_text_model(source, options, make_causal_model);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -95,8 +96,8 @@ void load_model(const TrainedModel& trained, const UsableCheckpoint& found, cons
 void require_memory(const Module& model, WeightFormat weights, const std::string& origin);
 // Throws Error for a model that was fine-tuned on labels. `expected` says in words which models are allowed.
 void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected);
-// Throws Error unless the run's model is for the task.
-void require_task(const ModelSource& source, std::string_view task);
+// Throws Error unless the run's model is for one of the tasks; the message names the models of all of them.
+void require_task(const ModelSource& source, std::initializer_list<std::string_view> tasks);
 
 // Loads a model of plain text, which `make` makes.
 template <class M>

@@ -41,7 +41,7 @@ double share(std::int64_t part, std::int64_t whole) { return static_cast<double>
 
 template <>
 TrainedMaskedLanguageModel load_run(const ModelSource& source, const LoadOptions& options) {
-  require_task(source, "masked_language_model");
+  require_task(source, {"masked_language_model"});
   return load_text_model(source, options, make_masked_language_model);
 }
 

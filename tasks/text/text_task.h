@@ -40,7 +40,7 @@ LanguageData dummy_tokens(const ResolvedConfig& config, std::unique_ptr<Tokenize
 template <class M>
 TrainedOnText<M> open_text_run(const EvalRequest& request, std::string_view task,
                                std::unique_ptr<M> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
-  require_task(request.run, task);
+  require_task(request.run, {task});
   TrainedOnText<M> trained = load_text_model(request.run, load_options(request), make);
   request.on_loaded(trained);
   return trained;

@@ -50,6 +50,7 @@ HeadStudy study_translator(const HeadsArguments& arguments) {
 }
 
 HeadStudy study(const HeadsArguments& arguments) {
+  require_task(arguments.run, {"language_model", "masked_language_model", "translation"});
   const ModelFamily& family = family_of_run(arguments.run);
   if (family.is_encoder_decoder() ? arguments.source.empty() : arguments.text.empty()) {
     fail_usage("heads: expected ", family.is_encoder_decoder() ? "--source FILE and --target FILE" : "--text FILE",

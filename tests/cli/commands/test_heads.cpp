@@ -55,6 +55,19 @@ TEST_CASE("heads: those of a language model are ranked, and eval has the loss wi
        {"heads run", "heads: expected --text FILE for this model"}});
 }
 
+TEST_CASE("heads: a model whose loss it cannot take is refused with the models that it can study") {
+  const Sandbox box;
+  const std::string models = "expected a language model or a masked language model or an encoder-decoder; ";
+  box.write("images/config.toml", "[model]\ntype = \"vit\"\n");
+  box.write("tags/config.toml", "[data]\nlabels = \"words.tsv\"\n[task]\nkind = \"tag\"\n");
+  box.write("tags-bert/config.toml",
+            "[model]\ntype = \"bert\"\n[data]\nlabels = \"words.tsv\"\n[task]\nkind = \"tag\"\n");
+  check_errors(box, kFailure,
+               {{"heads images --text text.txt", "images: the model is a vit, " + models + "…"},
+                {"heads tags --text text.txt", "tags: the model is fine-tuned to tag, " + models + "…"},
+                {"heads tags-bert --text text.txt", "tags-bert: the model is fine-tuned to tag, " + models + "…"}});
+}
+
 TEST_CASE("eval: parts by position and frequency add up to the reported loss; models without windows are refused") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 2");
