@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/options/page_option.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
 #include "core/error.h"
@@ -58,7 +59,7 @@ Command report_command() {
   return {.name = "report",
           .help = "Write a page with the curves of runs, side by side",
           .options = {{"runs", &arguments->runs, "Runs, or folders with runs", {.required = true}},
-                      {"--out", &arguments->out, "The page (.html)", {.required = true}}},
+                      page_option("--out", arguments->out, "The page (.html)", {.required = true})},
           .run = [arguments] { write_report(*arguments); }};
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/options/config_options.h"
+#include "cli/options/page_option.h"
 #include "cli/scaling/laws.h"
 #include "cli/scaling/sweep.h"
 #include "cli/terminal/messages.h"
@@ -94,7 +95,7 @@ Command fit_command() {
                       {"--entropy", &arguments->entropy, kEntropyHelp},
                       amount_option("--parameters", request.parameters, "Predict the loss of so many parameters, N"),
                       amount_option("--tokens", request.tokens, "Predict the loss after so many tokens, D"),
-                      {"--out", &arguments->out, "Write a page with the laws (.html)"},
+                      page_option("--out", arguments->out, "Write a page with the laws (.html)"),
                       {"--json", &arguments->json, "Print one JSON object"}},
           .run = [arguments] { fit(*arguments); }};
 }

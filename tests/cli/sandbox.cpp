@@ -208,7 +208,7 @@ void check_error(const Sandbox& box, int exit_code, const std::string& message, 
   } else {
     CHECK(outcome.err == expected + "\n");
   }
-  CHECK_FALSE(box.has("new"));
+  for (const char* const name : {"new", "new.html"}) CHECK_FALSE(box.has(name));
 }
 
 void check_errors(const Sandbox& box, int exit_code, std::initializer_list<FailingCommand> commands) {

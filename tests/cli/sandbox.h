@@ -92,8 +92,8 @@ class Sandbox {
 inline constexpr int kFailure = 1, kUsage = 2;
 
 // Expects that the command fails with `message` after "tapeformer: " as the whole of its standard error. What the
-// message goes on with may be cut off by "…". Nothing may be left under the name "new", where these tests put runs and
-// files.
+// message goes on with may be cut off by "…". Nothing may be left under the names "new" and "new.html", where these
+// tests put runs and files.
 void check_error(const Sandbox& box, int exit_code, const std::string& message, std::string_view words,
                  const std::vector<std::string>& more = {}, std::string_view input = {});
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/options/page_option.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
@@ -187,11 +188,12 @@ void write_attention(const AttentionArguments& arguments) {
   if (arguments.out.empty() && !arguments.json) fail_usage("attention: expected --out or --json");
   if (!arguments.head.empty() && arguments.out.empty())
     fail_usage("attention: --head: expected --out FILE.svg beside it");
-  const std::string ending = std::filesystem::path(arguments.out).extension().string();
-  if (!arguments.head.empty() && (ending == ".html" || ending == ".htm"))
-    fail_usage("attention: --head writes a picture: expected --out FILE.svg, got ", arguments.out);
-  if (arguments.head.empty() && ending == ".svg")
-    fail_usage("attention: without --head it writes a page: expected --out FILE.html, got ", arguments.out);
+  const bool is_page = arguments.head.empty();
+  const std::string_view ending = is_page ? kPageEnding : ".svg";
+  if (!arguments.out.empty() && !arguments.out.ends_with(ending)) {
+    fail_usage("attention: ", is_page ? "without --head it writes a page" : "--head writes a picture",
+               ": expected --out FILE", ending, ", got ", arguments.out);
+  }
   const std::vector<AttentionText> texts = read_attention(arguments);
   if (arguments.json) {
     constexpr int kAllDigits = 9;

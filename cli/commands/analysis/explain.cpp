@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/options/page_option.h"
 #include "cli/terminal/example_text.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
@@ -51,13 +52,14 @@ void print_explanation(const ExplainArguments& arguments) {
 
 Command explain_command() {
   const auto arguments = std::make_shared<ExplainArguments>();
-  Command command{.name = "explain",
-                  .help = "A worked example, step by step, by the ops that train",
-                  .options = {{"topic", &arguments->topic, "The topic [the list of topics]"},
-                              {"--list", &arguments->list, "List the topics"},
-                              {"--html", &arguments->html, "Write a page", {.excludes = {"--json", "--list"}}},
-                              {"--json", &arguments->json, "Print the numbers as JSON"}},
-                  .run = [arguments] { print_explanation(*arguments); }};
+  Command command{
+      .name = "explain",
+      .help = "A worked example, step by step, by the ops that train",
+      .options = {{"topic", &arguments->topic, "The topic [the list of topics]"},
+                  {"--list", &arguments->list, "List the topics"},
+                  page_option("--html", arguments->html, "Write a page (.html)", {.excludes = {"--json", "--list"}}),
+                  {"--json", &arguments->json, "Print the numbers as JSON"}},
+      .run = [arguments] { print_explanation(*arguments); }};
   const std::pair<const char*, const char*> options[] = {
       {"form", "attention: dot, bilinear, additive or kernel [dot]"},
       {"q", "attention: queries, such as \"1 0; 0 1\""},

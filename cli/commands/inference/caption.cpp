@@ -5,6 +5,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/options/decoding_options.h"
+#include "cli/options/page_option.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
@@ -118,8 +119,8 @@ Command caption_command() {
                 {"--images", &arguments->images, "PNG files, or a folder of them", {.required = true}}},
                search_options(arguments->search, {"Images", "caption", "the model's context, or 100"}),
                {matmul_option(arguments->matmul),
-                {"--out", &arguments->out,
-                 "A page with the images, the words, and where the model looked for each of them"},
+                page_option("--out", arguments->out,
+                            "A page (.html) with the images, the words, and where the model looked for each of them"),
                 {"--mistakes", &arguments->mistakes, "Only captions that differ from those of the folder"}},
                alignment_options(arguments->heads),
                {{"--json", &arguments->json, "Print a JSON object for each image, with the weights of each word"}}}),

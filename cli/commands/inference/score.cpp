@@ -4,6 +4,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/scores/trees.h"
+#include "cli/options/page_option.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
@@ -274,10 +275,9 @@ Command score_command() {
                   word_option("--by", arguments->by,
                               "The log-likelihood that chooses: total, per token or per byte [total]",
                               {.excludes = {"--lines"}}),
-                  {"--out",
-                   &arguments->out,
-                   "With --lines: a page (.html) with the accuracy of each group of questions",
-                   {.excludes = {"--json"}, .needs = {"--lines"}}},
+                  page_option("--out", arguments->out,
+                              "With --lines: a page (.html) with the accuracy of each group of questions",
+                              {.excludes = {"--json"}, .needs = {"--lines"}}),
                   matmul_option(arguments->matmul),
                   weights_option(arguments->weights, kAsStored),
                   {"--json", &arguments->json, "Print one JSON object"}},

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "cli/commands/commands.h"
+#include "cli/options/page_option.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
@@ -279,10 +280,8 @@ Command surprisal_command() {
                    "Also the sum over all tokens, the first one too: it is predicted after <|endoftext|>, or after a "
                    "line end where the tokenizer has no such token",
                    {.excludes = {"--source"}}},
-                  {"--out",
-                   &arguments->out,
-                   "A page (.html): the text in the colours of its surprisal",
-                   {.excludes = {"--json"}}}},
+                  page_option("--out", arguments->out, "A page (.html): the text in the colours of its surprisal",
+                              {.excludes = {"--json"}})},
       .run = [arguments] { print_surprisal(*arguments); }};
 }
 

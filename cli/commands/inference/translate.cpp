@@ -6,6 +6,7 @@
 #include "cli/commands/commands.h"
 #include "cli/options/decoding_options.h"
 #include "cli/options/input_lines.h"
+#include "cli/options/page_option.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
@@ -160,30 +161,31 @@ void translate_input(const TranslateArguments& arguments) {
 
 Command translate_command() {
   const auto arguments = std::make_shared<TranslateArguments>();
-  return {.name = "translate",
-          .help = "Translate standard input, line by line",
-          .options = concatenated(
-              {{run_argument(arguments->run),
-                checkpoint_option(arguments->run),
-                {"--n-best",
-                 &arguments->search.options.search.n_best,
-                 "Print so many translations a line: number, score, text [1]",
-                 {.least = 1, .excludes = {"--sample"}}}},
-               search_options(arguments->search, {"Sentences", "translation", "the model's context"}),
-               {matmul_option(arguments->matmul),
-                {"--alignments", &arguments->alignments,
-                 "File for the attention weights of the best translations: JSON lines of source, target, weights"},
-                {"--pharaoh", &arguments->pharaoh,
-                 "File for alignments: for each target token, the source token with the largest weight, as lines of "
-                 "i-j, from 0"},
-                {"--grammar",
-                 &arguments->grammar,
-                 "What may be written: brackets, which is nothing but a tree over the words of the line [any text]",
-                 {.words = {"brackets"}}},
-                {"--trees", &arguments->trees,
-                 "A page (.html) that draws the translations as trees, and shows where each bracket looked"}},
-               alignment_options(arguments->heads)}),
-          .run = [arguments] { translate_input(*arguments); }};
+  return {
+      .name = "translate",
+      .help = "Translate standard input, line by line",
+      .options = concatenated(
+          {{run_argument(arguments->run),
+            checkpoint_option(arguments->run),
+            {"--n-best",
+             &arguments->search.options.search.n_best,
+             "Print so many translations a line: number, score, text [1]",
+             {.least = 1, .excludes = {"--sample"}}}},
+           search_options(arguments->search, {"Sentences", "translation", "the model's context"}),
+           {matmul_option(arguments->matmul),
+            {"--alignments", &arguments->alignments,
+             "File for the attention weights of the best translations: JSON lines of source, target, weights"},
+            {"--pharaoh", &arguments->pharaoh,
+             "File for alignments: for each target token, the source token with the largest weight, as lines of "
+             "i-j, from 0"},
+            {"--grammar",
+             &arguments->grammar,
+             "What may be written: brackets, which is nothing but a tree over the words of the line [any text]",
+             {.words = {"brackets"}}},
+            page_option("--trees", arguments->trees,
+                        "A page (.html) that draws the translations as trees, and shows where each bracket looked")},
+           alignment_options(arguments->heads)}),
+      .run = [arguments] { translate_input(*arguments); }};
 }
 
 }  // namespace tapeformer::cli

@@ -30,7 +30,7 @@ TEST_CASE("attention: every layer and head of a language model, as JSON, as a pa
   check_errors(box, kUsage,
                {
                    {"attention run --text Once", "attention: expected --out or --json"},
-                   {"attention run --text Once --head 3 --out new",
+                   {"attention run --text Once --head 3 --out new.svg",
                     "attention: --head: expected LAYER.HEAD, such as 3.5, got 3"},
                    {"attention run --text Once --head 0.0 --out new.html",
                     "attention: --head writes a picture: expected --out FILE.svg, got new.html"},

@@ -39,8 +39,8 @@ TEST_CASE("explain: the list of topics; one as text, as JSON and as a page") {
   CHECK(box.read("page.html").find("<title>GELU (Hendrycks &amp; Gimpel 2016)</title>") != std::string::npos);
   check_errors(box, kUsage,
                {{"explain --list softmax", "explain: expected a topic, or --list alone"},
-                {"explain --html new", "explain: expected a topic, or --list alone"},
-                {"explain gelu --html new --q 1", "explain: gelu: expected --x, got --q"}});
+                {"explain --html new.html", "explain: expected a topic, or --list alone"},
+                {"explain gelu --html new.html --q 1", "explain: gelu: expected --x, got --q"}});
 }
 
 TEST_CASE("explain: of a language model, the four terms of (E+P)(E+P), the perplexity of a text, and the cache") {

@@ -21,12 +21,12 @@ TEST_CASE("report: a folder stands for the runs in it, at any depth") {
   box.write("empty/file.txt", "");
   CHECK(box.run("report all --out page.html").out == "page.html\n");
   CHECK(box.read("page.html").find("<title>b, a – tapeformer</title>") != std::string::npos);
-  check_error(box, kFailure, "empty is not a run, and has none in it", "report empty --out new");
+  check_error(box, kFailure, "empty is not a run, and has none in it", "report empty --out new.html");
 }
 
 TEST_CASE("report: what is no run is one line") {
   const Sandbox box;
   box.write("text.txt", "text");
-  check_error(box, kFailure, "none: no such run or checkpoint", "report none --out new");
+  check_error(box, kFailure, "none: no such run or checkpoint", "report none --out new.html");
   check_error(box, kUsage, "expected --out, got none (see --help)", "report text.txt");
 }

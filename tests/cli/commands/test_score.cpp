@@ -116,7 +116,7 @@ TEST_CASE("score: a file of questions gives accuracies by group, with chance and
 
   const auto refused = [&](const std::string& line, const std::string& message) {
     box.write("wrong.jsonl", question(right, "") + line);
-    check_error(box, kFailure, "wrong.jsonl: " + message, "score text --lines wrong.jsonl --out new");
+    check_error(box, kFailure, "wrong.jsonl: " + message, "score text --lines wrong.jsonl --out new.html");
   };
   refused("{", "line 2: …");
   refused("[]", "line 2: expected an object with prompt (a text) and answer");
@@ -136,7 +136,7 @@ TEST_CASE("score: a file of questions gives accuracies by group, with chance and
           "question 2: score: prompt and option \"b\" have 21 tokens, expected at most 17");
   check_error(box, kUsage, "score: expected --prompt TEXT and two or more --options, or --lines FILE", "score text");
   check_error(box, kUsage, "expected run, got none (see --help)", "score --prompt a");
-  check_error(box, kUsage, "--out requires --lines (see --help)", "score text --out new");
+  check_error(box, kUsage, "--out requires --lines (see --help)", "score text --out new.html");
 }
 
 TEST_CASE("score: questions about hidden mappings come with their optimum") {

@@ -201,6 +201,25 @@ TEST_CASE("errors: runs that are there, are not, or do not fit") {
   check_error(box, kFailure, "run: the run has no usable checkpoint", "generate run");
 }
 
+TEST_CASE("errors: the file of a page ends in .html, of every command, and is refused before anything is read") {
+  const Sandbox box;
+  const auto message = [](const std::string& option) {
+    return option + ": expected a file that ends in .html, got new";
+  };
+  check_errors(box, kUsage,
+               {{"surprisal run --prompt a --out new", message("--out")},
+                {"score run --lines questions.jsonl --out new", message("--out")},
+                {"caption run --images shapes --out new", message("--out")},
+                {"translate run --trees new", message("--trees")},
+                {"scaling fit runs --out new", message("--out")},
+                {"report run --out new", message("--out")},
+                {"explain gelu --html new", message("--html")},
+                {"attention run --text a --out new",
+                 "attention: without --head it writes a page: expected --out FILE.html, got new"},
+                {"attention run --text a --head 0.0 --out new",
+                 "attention: --head writes a picture: expected --out FILE.svg, got new"}});
+}
+
 TEST_CASE("errors: what a model is asked") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 4");

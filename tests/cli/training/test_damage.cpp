@@ -111,7 +111,7 @@ TEST_CASE("damage: every command that reads a run refuses another tokenizer than
   for (const std::string words :
        {"eval run --text text.txt", "generate run --prompt a", "surprisal run --text text.txt", "embed run --text a",
         "train --resume run --train.steps 9", "train --resume run --train.steps 9 --out new",
-        "attention run --text text.txt --out new"}) {
+        "attention run --text text.txt --out new.html"}) {
     CAPTURE(words);
     check_error(box, kFailure, "run/tokenizer.json has changed since step-000008 was saved: …", words);
   }

@@ -1,0 +1,15 @@
+#include "cli/options/page_option.h"
+
+#include "core/error.h"
+
+namespace tapeformer::cli {
+
+Option page_option(std::string name, std::string& path, std::string help, OptionRules rules) {
+  const auto set = [name, &path](const std::string& file) {
+    if (!file.ends_with(kPageEnding)) fail_usage(name, ": expected a file that ends in ", kPageEnding, ", got ", file);
+    path = file;
+  };
+  return {std::move(name), set, std::move(help), std::move(rules)};
+}
+
+}  // namespace tapeformer::cli
