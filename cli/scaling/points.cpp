@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -97,7 +98,7 @@ class RunReader {
     const std::string name = folder.root.string();
     const RunSummary summary = summarize_run(folder);
     check(summary.state != "running", name, " is in training");
-    check(summary.best_loss.has_value(), name, " has no validation loss");
+    if (!summary.best_loss) return log_warning("{} has no validation loss: it is left out", name);
     const ResolvedConfig config = stored_config(load_run_config(folder.config()));
     compare(name, summary.unit, is_there(folder.tokenizer()) ? read_file(folder.tokenizer()) : "");
     ScalingRun run{

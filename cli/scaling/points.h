@@ -26,8 +26,8 @@ struct ScalingRuns {
 // Reads runs, folders with runs, and files of points. A run has its best validation loss, its parameters and its
 // tokens; C is left out for translation, where a token does not pass all parameters. A file ends in .jsonl, with the
 // keys N, D, C, loss and name in the object of each line, or in .csv, with these names in the first line; loss must be
-// there. Throws Error for a run that is in training or was not evaluated, for runs whose losses cannot be compared
-// since their units or tokenizers differ, and for numbers that are not above 0.
+// there. A run that was not evaluated is left out, with a warning. Throws Error for a run that is in training, for runs
+// whose losses cannot be compared since their units or tokenizers differ, and for numbers that are not above 0.
 ScalingRuns read_scaling_runs(std::span<const std::string> paths);
 
 }  // namespace tapeformer::cli

@@ -77,6 +77,26 @@ TEST_CASE("scaling fit: laws of a file of points, and what they predict") {
   CHECK(law_of(costs, "L(N)")["terms"][0]["exponent"]["value"].get<double>() == Approx(0.5).epsilon(1e-6));
 }
 
+TEST_CASE("scaling fit: a run without a loss is left out by name, and too few others are refused") {
+  const Sandbox box;
+  const auto write_run = [&](const std::string& name, int layers, const std::string& measured) {
+    box.write(name + "/config.toml", "[model]\ndim = 16\nheads = 2\nlayers = " + std::to_string(layers) + "\n");
+    box.write(name + "/metrics.jsonl", "{\"step\":1,\"tokens\":100" + measured + "}\n");
+  };
+  write_run("all/a", 1, ",\"eval_loss\":2");
+  write_run("all/b", 2, ",\"eval_loss\":1.5");
+  write_run("all/c", 4, ",\"eval_loss\":1.25");
+  write_run("all/d", 8, "");
+  const Outcome fitted = box.succeed("scaling fit all --entropy 0.5 --json");
+  CHECK(fitted.tells("warning: all/d has no validation loss: it is left out\n"));
+  CHECK(fitted.json()["runs"].size() == 3);
+  CHECK(law_of(fitted.json(), "L(N)")["points"] == 3);
+  const Outcome few = box.run("scaling fit all/a all/b all/d --entropy 0.5");
+  CHECK(few.exit_code == kFailure);
+  CHECK(few.tells("all/d has no validation loss: it is left out\n"));
+  CHECK(few.tells("no scaling law can be fitted: L(N): it needs at least 3 different N, got 2"));
+}
+
 TEST_CASE("scaling fit: what cannot be fitted is said in one line") {
   const Sandbox box("gpt");
   box.write("few.jsonl", points(3, 1));
@@ -86,7 +106,6 @@ TEST_CASE("scaling fit: what cannot be fitted is said in one line") {
   box.write("head.csv", "1e5,1\n");
   box.train("a", "--train.steps 2 --eval.every 2");
   box.train("b", "--train.steps 2 --eval.every 2 --tokenizer.kind word");
-  box.train("c", "--train.steps 2 --eval.every 0");
   check_errors(
       box, kFailure,
       {{"scaling fit few.jsonl",
