@@ -254,7 +254,7 @@ Study load_study(const fs::path& file) {
   require_names(study, study.variants, "variants");
   for (Fields& measure : fields.tables("measures")) study.measures.push_back(read_measure(std::move(measure)));
   if (std::ranges::count(study.measures, "loss", &StudyMeasure::name) == 0) {
-    study.measures.insert(study.measures.begin(), {.name = "loss", .value = "eval_loss"});
+    study.measures.insert(study.measures.begin(), {.name = "loss", .value = "eval_loss", .is_implied = true});
   }
   require_names(study, study.measures, "measures");
   for (Fields& shown : fields.tables("shown")) study.checks.push_back(read_check(std::move(shown), study));

@@ -34,7 +34,8 @@ struct StudyMeasure {
   // A command of this program that prints JSON. In its words, {run} is the run's folder, {folder}/ at the beginning is
   // the folder of the study's file, and {section.key} is the value of the run's option of that name.
   std::vector<std::string> command = {};
-  int digits = 4;  // decimals in tables
+  int digits = 4;           // decimals in tables
+  bool is_implied = false;  // the validation loss that every study measures: the file does not ask for it
   // Measures of one line differ in x alone; the page draws them against x, with a line for each variant.
   std::string line = {};
   std::optional<double> x = {};

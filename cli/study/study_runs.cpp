@@ -4,13 +4,15 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/study/measurer.h"
 #include "cli/study/process.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/stop_signal.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
-#include "core/text/lines.h"
+#include "train/loop/finite_values.h"
+#include "train/loop/run_summary.h"
 #include "train/run/disk.h"
 #include "train/run/metrics.h"
 #include "train/run/run_folder.h"
@@ -22,7 +24,8 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr int kSignals = 128;  // ProcessResult::exit_code of a process that a signal has killed, without the signal
-constexpr std::string_view kFolder = "{folder}/";  // begins the path of a file beside the study's
+constexpr const char* kTrial = "trial";  // the folder of a variant that trains one step
+constexpr const char* kGoOn = ": the same command goes on with it";
 
 // Makes a folder's name from the variant's name.
 std::string folder_name(const std::string& variant) {
@@ -33,82 +36,6 @@ std::string folder_name(const std::string& variant) {
     if (!plain && !name.empty() && name.back() != '-') name += '-';
   }
   return name;
-}
-
-// Returns the number at a place such as "watch/blocks.0/grad".
-std::optional<double> number_at(const Json& json, std::string_view place) {
-  const Json* at = &json;
-  while (!place.empty()) {
-    const std::size_t slash = std::min(place.find('/'), place.size());
-    const std::string key(place.substr(0, slash));
-    place.remove_prefix(std::min(slash + 1, place.size()));
-    if (at->is_array()) {
-      const std::size_t index = std::strtoull(key.c_str(), nullptr, 10);
-      if (key.find_first_not_of("0123456789") != key.npos || index >= at->size()) return std::nullopt;
-      at = &(*at)[index];
-    } else {
-      if (!at->is_object() || !at->contains(key)) return std::nullopt;
-      at = &(*at)[key];
-    }
-  }
-  return at->is_number() ? std::optional(at->get<double>()) : std::nullopt;
-}
-
-std::optional<double> from_metrics(const RunFolder& run, const StudyMeasure& measure) {
-  std::vector<double> numbers;
-  for (const Json& line : read_metrics(run.metrics())) {
-    if (line.contains("averaged")) continue;
-    if (const auto number = number_at(line, measure.value)) numbers.push_back(*number);
-  }
-  if (numbers.empty()) return std::nullopt;
-  switch (measure.take) {
-    case StudyMeasure::Take::last:
-      return numbers.back();
-    case StudyMeasure::Take::least:
-      return std::ranges::min(numbers);
-    case StudyMeasure::Take::most:
-      return std::ranges::max(numbers);
-    case StudyMeasure::Take::mean:
-      break;
-  }
-  double sum = 0;
-  for (const double number : numbers) sum += number;
-  return sum / static_cast<double>(numbers.size());
-}
-
-// Returns the value of an option of `train` where it is given last; empty if it is not given.
-std::string last_value(const TrainOptions& options, const std::string& option) {
-  const auto found = std::ranges::find(options.rbegin(), options.rend(), option);
-  return found == options.rbegin() || found == options.rend() ? "" : *std::prev(found);
-}
-
-// Returns the command that measures a run, with its folder, files and options in their places. Throws UsageError if it
-// needs an option that the run does not have.
-std::vector<std::string> command_of(const Study& study, const StudyMeasure& measure, const StudyRun& run,
-                                    const TrainOptions& extra) {
-  std::vector<std::string> words = measure.command;
-  for (std::string& word : words) {
-    if (word == "{run}") {
-      word = run.folder.string();
-    } else if (word.starts_with(kFolder)) {
-      word = (study.file.parent_path() / word.substr(kFolder.size())).string();
-    } else if (word.starts_with('{') && word.ends_with('}') && word.find('.') != word.npos) {
-      const std::string option = "--" + word.substr(1, word.size() - 2);
-      word = last_value(run_options(study, run, extra), option);
-      if (word.empty()) fail_usage(study.file.string(), ": ", measure.name, ": expected the option ", option);
-    }
-  }
-  return words;
-}
-
-// Returns the last line that a process wrote to its standard error, without the prefix of all errors.
-std::string last_line(const fs::path& messages) {
-  std::string last;
-  for_each_line(read_file(messages), [&](std::string_view line, std::size_t) {
-    if (!line.empty()) last = line;
-  });
-  constexpr std::string_view kPrefix = "tapeformer: ";
-  return last.starts_with(kPrefix) ? last.substr(kPrefix.size()) : last;
 }
 
 // Passes a signal that asks this process to stop on to the process that it waits for, once.
@@ -123,7 +50,7 @@ class PassedSignal {
 class Runner {
  public:
   Runner(const Study& study, const fs::path& folder, const TrainOptions& extra)
-      : study_(study), extra_(extra), share_(show_progress("studying")) {
+      : study_(study), folder_(folder), extra_(extra), share_(show_progress("studying")) {
     for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {
       for (const std::int64_t seed : study.seeds) {
         const std::string name = str_cat(folder_name(study.variants[variant].name), "-", seed);
@@ -135,18 +62,18 @@ class Runner {
   }
 
   std::optional<std::vector<StudyRun>> run() {
+    bool is_first = true;  // of the runs that can be measured
     for (done_ = 0; done_ < runs_.size(); ++done_) {
       StudyRun& run = runs_[done_];
       if (!train(run)) return std::nullopt;
-      outputs_.clear();
-      for (const StudyMeasure& measure : study_.measures) {
-        run.values[measure.name] = run.failure.empty() ? value_of(run, measure) : std::nullopt;
-        if (StopSignal::requested()) return std::nullopt;
-      }
+      take_measures(run);
+      if (run.failure.empty() && std::exchange(is_first, false)) require_measures(run);
+      if (StopSignal::requested()) return std::nullopt;
     }
-    for (const auto& refused : refusals_) {
-      const auto measured = [&](const StudyRun& run) { return run.values.at(refused.first).has_value(); };
-      check(std::ranges::any_of(runs_, measured), refused.first, ": ", refused.second);
+    for (const StudyMeasure& measure : study_.measures) {
+      const auto has_it = [&](const StudyRun& run) { return run.values.at(measure.name).has_value(); };
+      const bool is_refused = refusals_.contains(measure.name) && !measure.is_implied;
+      if (is_refused && std::ranges::none_of(runs_, has_it)) refuse(measure);
     }
     return std::move(runs_);
   }
@@ -155,28 +82,15 @@ class Runner {
   // Trains the run, unless it is finished. Returns false if a signal asked to stop.
   bool train(StudyRun& run) {
     const RunFolder folder{run.folder};
-    std::vector<std::string> words{"train", "--quiet"};
-    if (is_there(folder.config())) {
-      words.insert(words.end(), {"--resume", run.folder.string()});
-    } else {
-      if (!study_.config.empty()) words.push_back(study_.config);
-      words.insert(words.end(), {"--out", run.folder.string()});
-      const TrainOptions options = run_options(study_, run, extra_);
-      words.insert(words.end(), options.begin(), options.end());
-    }
+    std::vector<std::string> words = new_run(run);
+    if (is_there(folder.config())) words = {"train", "--quiet", "--resume", run.folder.string()};
     steps_ = 0;
-    const ProcessResult result = run_process(this_program(), words, messages(run), [&] {
+    const ProcessResult result = run_process(this_program(), words, run.messages(), [&] {
       show(folder);
       return signal_();
     });
     if (StopSignal::requested()) return false;
-    // A loss that is no number ends a training with an error: that is a result, too. Wrong options are not, nor is
-    // what kills a training or does not let it begin, such as a file that is not there.
-    const std::string& name = study_.variants[run.variant].name;
-    check(result.exit_code < kSignals, name, ": the training was killed by signal ", result.exit_code - kSignals);
-    const bool has_begun = is_there(folder.config());
-    check(result.exit_code == 0 || (result.exit_code != 2 && has_begun), name, ": ", last_line(messages(run)));
-    if (result.exit_code != 0) run.failure = last_line(messages(run));
+    note_end(run, result.exit_code);
     if (is_there(folder.metrics())) {
       for (const Json& line : read_metrics(folder.metrics())) run.seconds = line.value("elapsed_s", run.seconds);
     }
@@ -184,7 +98,80 @@ class Runner {
     return true;
   }
 
-  fs::path messages(const StudyRun& run) const { return run.folder.string() + ".log"; }
+  // Throws Error unless the training has reached its end, or its loss has diverged: that is a result, too.
+  void note_end(StudyRun& run, int exit_code) const {
+    const std::string& name = study_.variants[run.variant].name;
+    const std::string where = run.folder.string() + ": ";
+    check(exit_code < kSignals, where, "the training was killed by signal ", exit_code - kSignals, kGoOn);
+    const bool has_begun = is_there(RunFolder{run.folder}.config());
+    const std::string message = exit_code == 0 ? "" : last_line(run.messages());
+    check(exit_code == 0 || (exit_code != 2 && has_begun), name, ": ", message);
+    if (exit_code != 0) {
+      check(tells_of_divergence(message), where, message, kGoOn);
+      run.failure = message;
+    } else {
+      const RunSummary summary = summarize_run({run.folder});
+      check(summary.state != "stopped", where, "the training was stopped at step ", summary.step, " of ", summary.steps,
+            kGoOn);
+    }
+  }
+
+  void take_measures(StudyRun& run) {
+    Measurer measurer(study_, run, extra_, [&] { return signal_(); });
+    for (const StudyMeasure& measure : study_.measures) {
+      std::optional<double>& value = run.values[measure.name];
+      if (!run.failure.empty() || StopSignal::requested()) continue;
+      value = measurer.value_of(measure);
+      if (!value) refusals_[measure.name] = measurer.refusal();
+    }
+  }
+
+  // Throws Error for a measure that no run has.
+  [[noreturn]] void refuse(const StudyMeasure& measure) const {
+    fail(measure.name, ": ", refusals_.at(measure.name), ", as in every variant");
+  }
+
+  // Throws Error for a measure that the run does not have, unless another variant has it.
+  void require_measures(const StudyRun& run) {
+    std::vector<const StudyMeasure*> missing;
+    for (const StudyMeasure& measure : study_.measures) {
+      if (!run.values.at(measure.name) && !measure.is_implied) missing.push_back(&measure);
+    }
+    for (std::size_t variant = 0; variant < study_.variants.size() && !missing.empty(); ++variant) {
+      if (variant != run.variant) try_variant(variant, run, missing);
+    }
+    if (!missing.empty() && !StopSignal::requested()) refuse(*missing.front());
+  }
+
+  // Lets a variant train one step, and removes the measures that it has then from the list. Removes all of them if this
+  // step cannot be trained, which says nothing about the whole training.
+  void try_variant(std::size_t variant, const StudyRun& first, std::vector<const StudyMeasure*>& missing) {
+    const StudyRun trial{.variant = variant, .seed = first.seed, .folder = folder_ / kTrial};
+    const auto remove = [&] {
+      for (const fs::path& path : {trial.folder, trial.messages()}) fs::remove_all(path);
+    };
+    remove();
+    std::vector<std::string> words = new_run(trial);
+    words.insert(words.end(), {"--train.steps", "1"});
+    const bool watches = load_config(RunFolder{first.folder}.config()).train.watch > 0 ||
+                         !last_value(run_options(study_, trial, extra_), "--train.watch").empty();
+    if (watches) words.insert(words.end(), {"--train.watch", "1"});
+    const auto waiting = [&] { return signal_(); };
+    if (run_process(this_program(), words, trial.messages(), waiting).exit_code != 0) missing.clear();
+    Measurer measurer(study_, trial, extra_, waiting);
+    std::erase_if(missing, [&](const StudyMeasure* measure) { return measurer.value_of(*measure).has_value(); });
+    remove();
+  }
+
+  // Returns the words of the command that trains a new run.
+  std::vector<std::string> new_run(const StudyRun& run) const {
+    std::vector<std::string> words{"train", "--quiet"};
+    if (!study_.config.empty()) words.push_back(study_.config);
+    words.insert(words.end(), {"--out", run.folder.string()});
+    const TrainOptions options = run_options(study_, run, extra_);
+    words.insert(words.end(), options.begin(), options.end());
+    return words;
+  }
 
   void show(const RunFolder& run) {
     if (share_) share_(progress(run));
@@ -207,28 +194,13 @@ class Runner {
     return (static_cast<double>(done_) + share) / static_cast<double>(runs_.size());
   }
 
-  std::optional<double> value_of(const StudyRun& run, const StudyMeasure& measure) {
-    if (measure.is_metrics()) return from_metrics(RunFolder{run.folder}, measure);
-    std::vector<std::string> words = command_of(study_, measure, run, extra_);
-    words.insert(words.end(), {"--quiet", "--json"});
-    if (!outputs_.contains(words)) {
-      outputs_[words] = run_process(this_program(), words, messages(run), [&] { return signal_(); });
-    }
-    const ProcessResult& result = outputs_[words];
-    if (result.exit_code != 0) {
-      refusals_[measure.name] = last_line(messages(run));
-      return std::nullopt;
-    }
-    return number_at(parse_json<Json>(result.output, measure.command.front() + ": "), measure.value);
-  }
-
   const Study& study_;
+  const fs::path folder_;
   const TrainOptions& extra_;
   const ProgressCallback share_;  // shows the share of the work that is done; empty with --quiet
   PassedSignal signal_;
   std::vector<StudyRun> runs_;
-  std::map<std::vector<std::string>, ProcessResult> outputs_;  // of the commands that measured the current run
-  std::map<std::string, std::string> refusals_;  // why a measure's command failed; an error if it did for all runs
+  std::map<std::string, std::string> refusals_;  // why a run does not have a measure, by the measure's name
   std::size_t done_ = 0;
   double steps_ = 0;  // all steps of the current training; 0: not known yet
 };
@@ -293,7 +265,8 @@ std::optional<std::vector<StudyRun>> run_study(const Study& study, const fs::pat
   for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {  // before hours of training
     require_no_seed(study, study.variants[variant].options);
     for (const StudyMeasure& measure : study.measures) {
-      (void)command_of(study, measure, {.variant = variant, .seed = study.seeds.front(), .folder = folder}, extra);
+      (void)measuring_command(study, measure, {.variant = variant, .seed = study.seeds.front(), .folder = folder},
+                              extra);
     }
   }
   keep_study(study, folder, extra);

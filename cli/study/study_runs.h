@@ -18,10 +18,13 @@ struct StudyRun {
   std::size_t variant;  // its place in Study::variants
   std::int64_t seed;
   std::filesystem::path folder;
-  // The values of the measures by name; nullopt if the training failed, or the command that measures the run.
+  // The values of the measures by name; nullopt if the loss diverged, or if the run has no such value.
   std::map<std::string, std::optional<double>> values = {};
-  std::string failure = {};  // what the training said if it failed on its way, such as a loss that is no number
+  std::string failure = {};  // what the training said if its loss diverged
   double seconds = 0;        // of the training
+
+  // The file of all messages of its training, and of the commands that measure it.
+  std::filesystem::path messages() const { return folder.string() + ".log"; }
 };
 
 // Trains every variant from every seed below `folder`, one after the other, and measures each. A run that is finished
@@ -29,7 +32,9 @@ struct StudyRun {
 // this study before it was changed. `extra` are options of `train` for all runs, and come after the study's and the
 // variant's. Shows progress. Returns nullopt if a signal asked to stop. Throws UsageError, before anything is trained,
 // if a measure needs an option that is not given, or if an option is train.seed. Throws Error for a training that could
-// not begin, or was killed.
+// not begin, or that ended before its time for another reason than a loss that diverged; the same call goes on with
+// it. Throws Error for a measure that no run has: if the first run does not have it, each other variant trains one
+// step, in a folder that is removed afterwards, and shows whether it will.
 std::optional<std::vector<StudyRun>> run_study(const Study& study, const std::filesystem::path& folder,
                                                const TrainOptions& extra);
 

@@ -183,6 +183,8 @@ std::string cause_of_nan(Objective& objective, const ResolvedConfig& config, std
   return str_cat(found.empty() ? "" : "; ", found, "; ", kSlowerAdvice);
 }
 
+bool tells_of_divergence(std::string_view message) { return message.ends_with(kSlowerAdvice); }
+
 void require_finite_values(const ParameterSlab& slab, const Optimizer& optimizer, std::int64_t step) {
   for (const ParameterSlab::Part& part : slab.parts()) {
     check(all_finite(part.variable.value()), "step ", step, ": the weights ", part.name, " are not finite numbers; ",

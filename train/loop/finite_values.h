@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "nn/optim/optimizer.h"
 #include "train/loop/objective.h"
@@ -35,6 +36,10 @@ std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::i
 // train.trace_nan is set, and advice.
 std::string cause_of_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
                          const std::function<void()>& restore_state);
-inline constexpr const char* kSlowerAdvice = "a lower optimizer.lr or a longer schedule.warmup may help";
+inline constexpr std::string_view kSlowerAdvice = "a lower optimizer.lr or a longer schedule.warmup may help";
+
+// Returns whether this is the message of one of the errors that are thrown here: a training that diverged. Where
+// another process trains, its message is all that is known of its error.
+bool tells_of_divergence(std::string_view message);
 
 }  // namespace tapeformer

@@ -162,22 +162,57 @@ TEST_CASE("study: a check does not hold if a seed that failed has no such measur
   CHECK(result["checks"][0]["text"].get<std::string>().ends_with(": not measured"));
 }
 
-TEST_CASE("study: a measure that some variants refuse has no value there; one that all refuse is an error") {
+TEST_CASE("study: a measure that some variants refuse has no value there; one that all refuse is found at the first") {
   const Sandbox box("gpt");
   const std::string head = "title = \"t\"\nclaim = \"c\"\nconfig = \"tiny.toml\"\n[options]\ntrain.steps = 2\n";
-  const std::string measure =
-      "[[measures]]\nname = \"far\"\nvalue = \"loss\"\n"
-      "command = [\"eval\", \"{run}\", \"--text\", \"text.txt\", \"--context\", \"32\"]\n";
   const std::string learned = "[[variants]]\nname = \"learned\"\nmodel.position = \"learned\"\n";
-  box.write("all.toml", head + learned + measure);
-  box.write("some.toml", head + learned + measure + "[[variants]]\nname = \"rotary\"\nmodel.position = \"rotary\"\n");
+  const auto measure = [](const std::string& name, const std::string& value, const std::string& how) {
+    return "[[measures]]\nname = \"" + name + "\"\n" + value + " = \"" + how + "\"\n";
+  };
+  const std::string eval = "command = [\"eval\", \"{run}\", \"--text\", \"text.txt\", \"--context\", \"32\"]\n";
+  const std::string far = measure("far", "value", "loss") + eval;
+  box.write("some.toml", head + learned + far + measure("norm", "metrics", "watch/blocks.2/grad") +
+                             "[[variants]]\nname = \"rotary\"\nmodel.position = \"rotary\"\nmodel.layers = 3\n" +
+                             "train.watch = 2\n");
   const Json variants = box.succeed("study some.toml --json --quiet").json()["variants"];
-  CHECK(variants[0]["values"]["far"]["mean"].is_null());
-  CHECK(variants[1]["values"]["far"]["mean"].is_number());
-  const Outcome refused = box.run("study all.toml");
-  CHECK(refused.exit_code == kFailure);
-  CHECK(refused.tells("tapeformer: far: "));
-  CHECK(refused.tells("context"));
+  for (const char* const name : {"far", "norm"}) {
+    CHECK(variants[0]["values"][name]["mean"].is_null());
+    CHECK(variants[1]["values"][name]["mean"].is_number());
+  }
+
+  // The second variant is not trained.
+  const std::string more = learned + "[[variants]]\nname = \"none\"\nmodel.position = \"learned\"\n";
+  box.write("all.toml", head + more + far);
+  box.write("place.toml",
+            head + more + measure("far", "value", "los") + eval.substr(0, eval.find(", \"--context")) + "]\n");
+  box.write("key.toml", head + more + measure("norm", "metrics", "grad"));
+  check_errors(box, kFailure,
+               {{"study all.toml", "far: --context: expected 1 to 16 (the model's), got 32, as in every variant"},
+                {"study place.toml", "far: eval prints no number at los, as in every variant"},
+                {"study key.toml", "norm: metrics.jsonl has no number at grad, as in every variant"}});
+  for (const char* const study : {"all", "place", "key"}) {
+    CAPTURE(study);
+    CHECK(box.has("studies/" + std::string(study) + "/learned-1"));
+    for (const char* const run : {"none-1", "trial", "trial.log"})
+      CHECK_FALSE(box.has("studies/" + std::string(study) + "/" + run));
+  }
+}
+
+TEST_CASE("study: a failure on the way that is no diverging loss ends it, names the run, and is gone on from") {
+  const Sandbox box("gpt");
+  box.write("two.toml",
+            "title = \"t\"\nclaim = \"c\"\nconfig = \"tiny.toml\"\n[options]\ntrain.steps = 4\n"
+            "[[variants]]\nname = \"a\"\n[[variants]]\nname = \"b\"\n");
+  check_error(box, kFailure,
+              "studies/two/a-1: the training was stopped at step 1 of 4: the same command goes on with it",
+              "study two.toml --train.max_minutes 1e-9");
+  const std::string command = "study two.toml --out other --json";
+  const Json whole = box.succeed(command).json();
+  const std::string weights = "other/b-1/checkpoints/step-000004/model.safetensors", bytes = box.read(weights);
+  box.write(weights, "damaged");
+  check_error(box, kFailure, "other/b-1: …", command);
+  box.write(weights, bytes);
+  CHECK(box.succeed(command).json()["variants"][1]["values"] == whole["variants"][1]["values"]);
 }
 
 TEST_CASE("study: a measure may name an option of the run, such as data that only the command line gives") {
