@@ -112,7 +112,7 @@ void read_evaluations(RunSummary& summary, std::string_view metric) {
   std::optional<double> best_bleu, last_bleu;
   std::int64_t last_bleu_step = 0;
   for (const auto& line : read_metrics(summary.run.metrics())) {
-    summary.step = line["step"].get<std::int64_t>();
+    summary.step = line["step"].get<std::int64_t>();  // until the newest checkpoint says better
     summary.elapsed_s = line.value("elapsed_s", summary.elapsed_s);
     for (const std::string prefix : {"eval_", "average_"}) {
       const auto value = number_of(line, prefix + name);
@@ -179,7 +179,9 @@ RunSummary summarize_run(const RunFolder& run) {
   summary.unit = config.task_row().loss_unit;
   if (fs::exists(run.metrics())) read_evaluations(summary, config.metric());
   summary.parameters = parameters_of(run);
-  summary.state = is_in_training(run)             ? "running"
+  const bool is_running = is_in_training(run);
+  if (const auto saved = latest_step(run)) summary.step = is_running ? std::max(summary.step, *saved) : *saved;
+  summary.state = is_running                      ? "running"
                   : summary.step >= summary.steps ? "finished"
                   : is_stopped_early(run, config) ? "stopped early"
                                                   : "stopped";

@@ -17,7 +17,9 @@ struct RunSummary {
   std::string type;                        // the model's family
   std::optional<std::int64_t> parameters;  // of the newest checkpoint; nullopt while there is none
   std::string data;                        // the training data: a file, a corpus, …
-  std::int64_t step = 0, steps = 0;        // the last step in metrics.jsonl, and the last step to do
+  // The step of the newest checkpoint, from which the run goes on, or the last step in metrics.jsonl if there is no
+  // checkpoint; the later of both while the run is in training. And the last step to do.
+  std::int64_t step = 0, steps = 0;
   std::string unit;  // the unit of the loss: "nats per token"; losses with different units cannot be compared
   // The results of the best evaluation: of the best checkpoint, or of the average if its evaluation is better.
   std::optional<double> best_loss, bits_per_byte;

@@ -46,6 +46,18 @@ TEST_CASE("runs: a row for each run at any depth, the best first, with the numbe
   CHECK(table.find("nöné         gpt") < table.find("short"));
 }
 
+TEST_CASE("runs: the step is the one from which the run goes on, whatever was logged") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 3");
+  const std::string first = lines_in(box.read("run/metrics.jsonl"))[0] + "\n";
+  // A run may log fewer steps than it saves, and a killed process has logged more.
+  for (const std::string& logged : {first, first + "{\"step\":5,\"loss\":1}\n"}) {
+    CAPTURE(logged);
+    box.write("run/metrics.jsonl", logged);
+    CHECK(json_of(box, "runs run --json")[0]["step"] == 3);
+  }
+}
+
 TEST_CASE("runs: BLEU is that of the best evaluation, or says of which step it is") {
   const Sandbox box("transformer");
   box.train("run", "--train.steps 1");
