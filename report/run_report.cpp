@@ -8,6 +8,7 @@
 #include "core/text/utf8.h"
 #include "report/page.h"
 #include "train/machine/machine.h"
+#include "train/run/checkpoint.h"
 #include "train/run/metrics.h"
 
 namespace tapeformer {
@@ -145,6 +146,7 @@ Json run_report_data(std::span<const RunFolder> runs) {
                             {"train", columns_of(lines[i].train, per_point)},
                             {"last", last_of(lines[i].train)},
                             {"eval", columns_of(lines[i].eval, 1)},
+                            {"terms_since", terms_since(runs[i])},
                             {"watch", columns_of(lines[i].watched, per_watched)},
                             {"samples", samples_of(lines[i].samples, most_samples)},
                             {"machines", read_machines(runs[i])}});

@@ -60,6 +60,7 @@ TEST_CASE("report: the curves are the numbers of metrics.jsonl, training and eva
              {"train", {{"step", {1, 2, 3}}, {"loss", {2.12346, nullptr, 1.25}}, {"lr", {0.5, nullptr, 0.25}}}},
              {"last", {{"step", 3}, {"loss", 1.25}}},
              {"eval", {{"step", {2}}, {"eval_loss", {1.5}}, {"eval_bleu", {33}}}},
+             {"terms_since", 0},
              {"watch", Json::object()},
              {"samples", Json::array()},
              {"machines", Json::array()}});
@@ -158,8 +159,12 @@ TEST_CASE("report: a browser draws the curves without an error, and reads, zooms
   const TempFolder folder;
   const RunFolder runs[] = {write_run(folder, "first", 300),
                             write_run(folder, "<b>second", 400, "[model]\ndim = 16\n")};
-  const std::string dom = opened(with_script(run_report(runs), kReader));
+  std::string page = run_report(runs);
+  const std::string_view since = "\"terms_since\":0";
+  page.replace(page.rfind(since), since.size(), "\"terms_since\":400");  // of the second
+  const std::string dom = opened(with_script(page, kReader));
   CHECK(count(dom, "class=\"chart") == 6);
+  CHECK(count(dom, "<td>–</td><td>–</td><td>–</td><td>–</td>") == 1);  // no evaluation of the second is the best
   CHECK(count(dom, "<canvas") == 2 * 6);
   CHECK(dom.find("<h2>Validation: perplexity</h2>") != dom.npos);
   CHECK(dom.find("<h2>Validation: bits per byte</h2>") != dom.npos);

@@ -79,35 +79,10 @@ void take_measures(RunSummary& summary, const nlohmann::ordered_json& line, cons
   }
 }
 
-// What the newest checkpoint knows of the evaluations up to its step.
-struct KnownBest {
-  std::int64_t until = 0;  // the checkpoint's step
-  std::int64_t step = 0;   // of the best evaluation; 0: none compares with what the run measures now
-  double cost = 0;         // of the best evaluation
-
-  // Returns whether an evaluation at step `at` cannot be compared with the present ones, because the validation data or
-  // its scoring was changed afterwards. The sign is that its cost is below the best one that the checkpoint knows, or
-  // that the checkpoint knows none.
-  bool excludes(std::int64_t at, double other) const {
-    return at <= until && at != step && (step == 0 || other < cost);
-  }
-};
-
-KnownBest known_best(const RunFolder& run) {
-  const auto latest = latest_step(run);
-  if (!latest) return {};
-  try {
-    const auto state = read_checkpoint_state(run.checkpoint(*latest));
-    return {*latest, state.at("best_step").get<std::int64_t>(), state.at("best_loss").get<double>()};
-  } catch (const std::exception&) {
-    return {};  // damaged, or just removed: whoever reads the checkpoint will report it
-  }
-}
-
 // Reads the evaluations; the loss, or the metric that chooses the best checkpoint, says which is the best.
 void read_evaluations(RunSummary& summary, std::string_view metric) {
   const std::string name = metric.empty() ? "loss" : std::string(metric);
-  const KnownBest known = known_best(summary.run);
+  const std::int64_t since = terms_since(summary.run);
   std::optional<double> best;  // smaller is better
   std::optional<double> best_bleu, last_bleu;
   std::int64_t last_bleu_step = 0;
@@ -117,8 +92,8 @@ void read_evaluations(RunSummary& summary, std::string_view metric) {
     for (const std::string prefix : {"eval_", "average_"}) {
       const auto value = number_of(line, prefix + name);
       if (!value) continue;
+      if (prefix == "eval_" && summary.step <= since) continue;
       const double cost = cost_of_metric(name, *value);
-      if (prefix == "eval_" && known.excludes(summary.step, cost)) continue;
       const auto bleu = number_of(line, prefix + "bleu");
       if (bleu && prefix == "eval_") last_bleu = bleu, last_bleu_step = summary.step;
       if (best && cost >= *best) continue;

@@ -142,6 +142,16 @@ TrainingState read_training_state(const RunFolder& run, std::int64_t step) {
   }
 }
 
+std::int64_t terms_since(const RunFolder& run) {
+  const auto latest = latest_step(run);
+  if (!latest) return 0;
+  try {
+    return read_training_state(run, *latest).terms_since;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
 TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer,
                               const Communicator& ranks) {
   const std::filesystem::path folder = run.checkpoint(step);

@@ -89,6 +89,9 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
 
 // Reads only the fields of a checkpoint's state.json, without the recurrent state. Throws Error if it is damaged.
 TrainingState read_training_state(const RunFolder& run, std::int64_t step);
+// Returns TrainingState::terms_since of the newest checkpoint: the evaluations up to this step do not compare with the
+// later ones. Returns 0 if there is no checkpoint, or one that cannot be read, which whoever reads it will report.
+std::int64_t terms_since(const RunFolder& run);
 
 // Reads only the weights, from the folder of a checkpoint or an average, each tensor directly into its memory. Throws
 // Error, naming the file, when they do not fit. The checkpoint may have other tensors whose names begin with `unread`,

@@ -294,6 +294,8 @@ TEST_CASE("resume: another validation text is told, and the best evaluation is l
   CHECK(box.read("best/checkpoints/best") == "step-000041\n");
   const auto lines = box.metrics("best");
   CHECK(lines.back()["eval_loss"].get<double>() > lines[lines.size() - 3]["eval_loss"].get<double>());
+  CHECK(json_of(box, "runs best --json")[0]["best_loss"] == lines.back()["eval_loss"]);
+  CHECK(box.read("best/report.html").find("\"terms_since\":40") != std::string::npos);
 }
 
 TEST_CASE("resume: a finished run says how to go on, and shows no step that was not done") {
