@@ -223,6 +223,8 @@ bool is_parallel_corpus(std::string_view name) {
 
 bool is_conversation_corpus(std::string_view name) { return find_corpus(name).conversations; }
 
+bool is_image_corpus(std::string_view name) { return find_corpus(name).image != nullptr; }
+
 std::optional<double> corpus_entropy(std::string_view name, bool lines_are_documents) {
   return entropy_per(&LineExpectation::chars, name, lines_are_documents);
 }

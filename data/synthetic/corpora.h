@@ -32,6 +32,8 @@ std::string labelled_corpus_line(std::string_view name, std::int64_t line, std::
 bool is_parallel_corpus(std::string_view name);
 // Whether the lines are conversations, as parse_conversations() reads them.
 bool is_conversation_corpus(std::string_view name);
+// Whether the corpus has images, which corpus_image() draws; its lines describe them.
+bool is_image_corpus(std::string_view name);
 // The alignment of a line's source characters with its target characters, in Pharaoh's i-j, with a newline. Throws
 // UsageError for a corpus without an alignment.
 std::string corpus_alignment(std::string_view name, std::int64_t line, std::uint64_t seed);

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <optional>
 
+#include "core/text/joined.h"
+#include "data/synthetic/corpora.h"
 #include "tokenizer/tokenizer.h"
 #include "train/config/data_kinds.h"
 #include "train/config/key_text.h"
@@ -93,17 +95,41 @@ std::vector<std::string> differences(const ResolvedConfig& config, const Resolve
   return lines;
 }
 
-// Sets task.kind if the data implies it.
+// Sets task.kind if the data implies it. A generated corpus of conversations counts as data.conversations.
 std::vector<std::string> imply_task(Config& config) {
   if (config.task.kind != kNoTask) return {};
+  const std::string& corpus = config.data.corpus;
+  const bool has_conversations = config.tasks.empty() && !corpus.empty() && is_conversation_corpus(corpus);
   std::vector<std::string> kinds = data_kinds(config.data);
+  if (has_conversations) kinds.emplace_back("data.conversations");
   if (!config.tasks.empty()) kinds.emplace_back(kTasksSection);
   for (const TaskRow& task : task_rows()) {
     if (task.implied_by.empty() || std::ranges::count(kinds, task.implied_by) == 0) continue;
     config.task.kind = task.name;
-    return {str_cat("task.kind = ", task.name, ", since ", task.implied_by, " is given")};
+    const std::string why = has_conversations ? str_cat("the corpus ", corpus, " has conversations")
+                                              : str_cat(task.implied_by, " is given");
+    return {str_cat("task.kind = ", task.name, ", since ", why)};
   }
   return {};
+}
+
+// Whether the training data is sentences with translations. Throws UsageError for a generated corpus of images: models
+// of images read it, and its texts are parallel text, so it does not say which model is meant.
+bool is_parallel(const Config::Data& data) {
+  if (data.corpus.empty()) return !data.source.empty() || !data.target.empty() || !data.pairs.empty();
+  if (is_image_corpus(data.corpus)) {
+    const auto families = [](bool (ModelFamily::*fits)() const) {
+      std::vector<std::string> names;
+      for (const ModelFamily& family : model_families()) {
+        if ((family.*fits)()) names.push_back(family.name);
+      }
+      return joined(names, " or ");
+    };
+    fail_usage("model.type: expected ", families(&ModelFamily::reads_images),
+               " for the images of data.corpus = ", data.corpus, ", or ", families(&ModelFamily::is_encoder_decoder),
+               " for its texts, got none");
+  }
+  return is_parallel_corpus(data.corpus);
 }
 
 }  // namespace
@@ -116,8 +142,8 @@ std::vector<std::string> imply_model(Config& config) {
                       std::back_inserter(lines));
     return lines;
   }
-  const bool parallel = !config.data.source.empty() || !config.data.target.empty() || !config.data.pairs.empty();
-  if (config.model.type_is_given || !parallel) return lines;
+  // A model that is fine-tuned on a task reads pairs as texts of their own.
+  if (config.model.type_is_given || config.task.kind != kNoTask || !is_parallel(config.data)) return lines;
   config.model.type = "transformer";
   lines.push_back(str_cat("model.type = ", config.model.type, ", since the data is parallel text"));
   return lines;

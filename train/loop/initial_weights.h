@@ -10,9 +10,10 @@
 namespace tapeformer {
 
 // Sets keys of the model that the configuration does not give. If train.init_from names a run, the new run gets that
-// run's family and the keys of its shape; otherwise, for parallel text, it gets an encoder-decoder. Data that only one
-// task reads (TaskRow::implied_by) implies task.kind. Returns a line about each change. Throws Error if there is no
-// such run.
+// run's family and the keys of its shape; otherwise, for parallel text without a task.kind, it gets an encoder-decoder.
+// Data that only one task reads (TaskRow::implied_by) implies task.kind. A generated corpus counts as the kind of data
+// that it has. Returns a line about each change. Throws Error if there is no such run, and UsageError for a corpus of
+// images, which models of several kinds read, without model.type.
 std::vector<std::string> imply_model(Config& config);
 
 // Makes the new run use the tokenizers of the run that train.init_from names (by its folder, a checkpoint in it, or a

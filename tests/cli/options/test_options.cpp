@@ -11,6 +11,31 @@
 
 using namespace tapeformer;
 
+TEST_CASE("options: a generated corpus implies the model that reads it, or names those among which to choose") {
+  const Sandbox box;
+  box.write("empty.toml", "");
+  const auto info = [&](const std::string& options) {
+    return box.succeed("info empty.toml --seconds 0 --json --data.lines 100 " + options);
+  };
+  const Outcome pairs = info("--data.corpus reverse");
+  CHECK(pairs.json()["type"] == "transformer");
+  CHECK(pairs.tells("model.type = transformer, since the data is parallel text\n"));
+  const Outcome plain = info("--data.corpus reverse --model.type gpt");
+  CHECK(plain.json()["type"] == "gpt");
+  CHECK_FALSE(plain.tells("since"));
+  const Outcome conversations = info("--data.corpus instructions --model.context 256");
+  CHECK(conversations.json()["type"] == "gpt");
+  CHECK(conversations.tells("task.kind = instructions, since the corpus instructions has conversations\n"));
+  box.write("pairs.tsv", "ab\tba\nabb\tbba\nb\tb\n");
+  for (const char* const data : {"--data.corpus paraphrases", "--data.pairs pairs.tsv"}) {
+    CHECK(info("--task.kind sentences " + std::string(data)).json()["type"] == "gpt");
+  }
+  check_error(box, kUsage,
+              "model.type: expected cnn_lstm or vit for the images of data.corpus = shapes, or transformer or "
+              "rnn_seq2seq for its texts, got none",
+              "train --data.corpus shapes --out new");
+}
+
 TEST_CASE("options: what is not given of a model is what the data and train.init_from imply") {
   const Sandbox box;
   box.write("source.txt", "ab\nba\nabb\nbba\n");
