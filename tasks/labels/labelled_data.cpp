@@ -140,7 +140,7 @@ KnownVocabulary vocabulary_of(const RunFolder* run) {
   return {Tokenizer::load(run->tokenizer()), read_labels(run->labels()), run->root.string()};
 }
 
-LabelledData prepare_labelled_data(const ResolvedConfig& config, KnownVocabulary known, const ProgressMaker& progress) {
+LabelledData read_labelled_data(const ResolvedConfig& config, KnownVocabulary known) {
   const Config::Data& data = config.data;
   const LabelTask& task = find_label_task(config.task.kind);
   const bool learns = !known.tokenizer && config.tokenizer.file.empty();
@@ -169,11 +169,16 @@ LabelledData prepare_labelled_data(const ResolvedConfig& config, KnownVocabulary
     }
     result.labels = std::move(*known.labels);
   }
-  if (known.tokenizer) {
-    result.tokenizer = std::move(known.tokenizer);
-  } else {
-    result.tokenizer = learns ? learn_tokenizer(config, examples_for_tokenizer(config, result), progress)
-                              : Tokenizer::load(config.tokenizer.file);
+  result.tokenizer = std::move(known.tokenizer);
+  return result;
+}
+
+LabelledData prepare_labelled_data(const ResolvedConfig& config, KnownVocabulary known, const ProgressMaker& progress) {
+  LabelledData result = read_labelled_data(config, std::move(known));
+  const std::string& file = config.tokenizer.file;
+  if (!result.tokenizer && !file.empty()) result.tokenizer = Tokenizer::load(file);
+  if (!result.tokenizer) {
+    result.tokenizer = learn_tokenizer(config, examples_for_tokenizer(config, result), progress);
   }
   return result;
 }

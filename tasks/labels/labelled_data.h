@@ -33,8 +33,10 @@ struct LabelledData {
 };
 
 // Reads data.labels and data.valid_labels; without the latter, data.valid_fraction of the examples, drawn by data.seed,
-// are held out (hold_out) for validation. Without a known tokenizer, it is read from tokenizer.file, or learned from
-// the training examples. Throws Error for examples without labels, and for a label that is not among the known ones.
+// are held out (hold_out) for validation. The tokenizer is the known one, or null. Throws Error for examples without
+// labels, and for a label that is not among the known ones.
+LabelledData read_labelled_data(const ResolvedConfig& config, KnownVocabulary known);
+// The same with a tokenizer: if it is not known, it is read from tokenizer.file, or learned from the training examples.
 LabelledData prepare_labelled_data(const ResolvedConfig& config, KnownVocabulary known = {},
                                    const ProgressMaker& progress = {});
 // Returns the tokenizer and the labels of a run of one task; an empty KnownVocabulary if `run` is null.

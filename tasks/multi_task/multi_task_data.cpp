@@ -75,7 +75,6 @@ std::unique_ptr<Tokenizer> known_tokenizer(const ResolvedConfig& config, const R
 std::string learn_together(const ResolvedConfig& config, const std::vector<LabelledData>& all,
                            const ProgressMaker& progress) {
   std::vector<LabelledExample> examples;
-  if (all.size() == 1) return all.front().tokenizer->to_json();
   for (const LabelledData& data : all)
     std::ranges::move(examples_for_tokenizer(config, data), std::back_inserter(examples));
   return learn_tokenizer(config, examples, progress)->to_json();
@@ -123,8 +122,7 @@ std::unique_ptr<ObjectiveData> prepare_tasks(const ResolvedConfig& config, const
   }
   std::vector<LabelledData> labelled;
   for (const SharedTask& task : shared) {
-    if (task.has_labels())
-      labelled.push_back(prepare_labelled_data(task.config, known_of(task, data.tokenizer, resumed), progress));
+    if (task.has_labels()) labelled.push_back(read_labelled_data(task.config, known_of(task, data.tokenizer, resumed)));
   }
   if (data.tokenizer.empty()) data.tokenizer = learn_together(shared.front().config, labelled, progress);
   auto text = texts.begin();

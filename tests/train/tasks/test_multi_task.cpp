@@ -8,6 +8,7 @@
 #include "tasks/labels/labelled_rows.h"
 #include "tasks/labels/trained_classifier.h"
 #include "tasks/masked_language_model/masked_evaluation.h"
+#include "tasks/multi_task/multi_task_data.h"
 #include "tasks/multi_task/multi_task_objective.h"
 #include "tests/train/tasks/task_toy.h"
 #include "train/loop/initial_weights.h"
@@ -162,6 +163,13 @@ TEST_CASE("multi_task: labels alone share a tokenizer of all, and leave the head
   CHECK(!trains_own_head(toy.resolved));
   CHECK(trains_own_head(resolve(multi_task_config(folder))));
   toy.steps(1, 3);
+  int learned = 0;
+  const ProgressMaker count = [&](const std::string& what) {
+    learned += what == "learning merges" ? 1 : 0;
+    return ProgressCallback();
+  };
+  prepare_tasks(toy.resolved, nullptr, count);
+  CHECK(learned == 1);
 }
 
 TEST_CASE("multi_task: a gpt learns to tag beside its own task") {
