@@ -12,6 +12,7 @@
 #include "cli/training/model_costs.h"
 #include "cli/training/training_summary.h"
 #include "core/hash.h"
+#include "core/memory.h"
 #include "core/parallel.h"
 #include "core/text/joined.h"
 #include "core/text/numbers.h"
@@ -93,6 +94,16 @@ std::unique_ptr<ObjectiveData> prepare_unless_stopped(const ResolvedConfig& conf
 } catch (...) {
   if (!StopSignal::requested()) throw;
   return nullptr;
+}
+
+// Throws Error if the machine has no room for what every step of the training needs, before the model takes it.
+// Activations come on top.
+void require_memory(const ModelCosts& costs, const Communicator& ranks) {
+  const std::int64_t bytes = 4 * (costs.total + costs.learning) + costs.optimizer_bytes / ranks.size();
+  const std::int64_t memory = machine_memory_bytes();
+  const auto gib = [](std::int64_t count) { return static_cast<double>(count) / (1 << 30); };
+  check(bytes < memory, "the training needs ", gib(bytes),
+        " GiB of memory for weights, gradients and the optimizer's state, the machine has ", gib(memory));
 }
 
 // Logs what is trained, the threads and the precision, and warnings.
@@ -205,11 +216,12 @@ PreparedObjective prepare_objective(const ResolvedConfig& config, const RunFolde
     if (ranks.is_root() == root) data = prepare_unless_stopped(config, resumed, root);
     if (ranks.any(StopSignal::requested())) throw StoppedBeforeTraining();
   }
-  const double flops_per_token = model_costs(config, *data).flops_per_token;
+  const ModelCosts costs = model_costs(config, *data);
+  require_memory(costs, ranks);
   // Measured before the model is made, so that the memory for a first measurement does not count as the training's.
   const double peak_flops =
       is_quiet() || !ranks.is_root() ? 0 : machine_peak_flops(matmul_precision(config), thread_count());
-  PreparedObjective prepared{config.task_row().make(config, std::move(data)), flops_per_token,
+  PreparedObjective prepared{config.task_row().make(config, std::move(data)), costs.flops_per_token,
                              ranks.size() * peak_flops};
   require_evaluations(*prepared.objective, config);
   prepared.objective->share_with(ranks);

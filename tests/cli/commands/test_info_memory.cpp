@@ -51,13 +51,15 @@ const std::string kShort = " --train.steps 3 --train.log_every 1 --eval.every 2 
 TEST_CASE("info: a model of any size takes no memory, and options change it as they change training") {
   const Sandbox box("gpt");
   // 96 layers, 12288 wide: the matrices of the blocks are 12·96·12288² = 173,946,175,488 weights, 650 GiB.
-  const Json huge = json_of(box,
-                            "info tiny.toml --json --model.layers 96 --model.heads 96 --model.dim 12288 "
-                            "--model.bias false --tokenizer.kind bpe --tokenizer.vocab 300");
+  const std::string config =
+      "tiny.toml --model.layers 96 --model.heads 96 --model.dim 12288 --model.bias false --tokenizer.kind bpe "
+      "--tokenizer.vocab 300";
+  const Json huge = json_of(box, "info --json " + config);
   CHECK(huge["parameters"]["blocks"] == 12LL * 96 * 12288 * 12288 + 2LL * 96 * 12288);
   CHECK(huge["fits"] == false);
   CHECK(huge["method"] == "computed");
   CHECK(huge["step_seconds"].get<double>() > 0);
+  check_error(box, kFailure, "the training needs …", "train --out new " + config);
 }
 
 #if !defined(TAPEFORMER_ADDRESS_SANITIZER)  // which keeps freed memory
