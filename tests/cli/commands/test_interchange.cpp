@@ -151,8 +151,10 @@ TEST_CASE("interchange: wrong uses of import and export are refused in one line,
   CHECK_FALSE(box.has(".new.partial"));
   box.prepare_toy("gpt");
   box.train("toy", "--train.steps 2 --data.within_document true --data.document line --eval.every 0");
-  CHECK(box.succeed("export toy --format hf --out toy-out")
-            .tells("warning: the model was trained on documents that begin"));
+  for (const std::string format : {"hf", "gguf"}) {
+    CHECK(box.succeed("export toy --format " + format + " --out toy-" + format)
+              .tells("warning: the model was trained on documents that begin"));
+  }
   fs::create_directories(box / ".killed.partial" / "x");  // what a killed process has left
   box.succeed("export run --format hf --out killed");
   CHECK_FALSE(box.has(".killed.partial"));
