@@ -31,7 +31,7 @@ std::int64_t RowEncoder::position_in_piece(const EncodedWords& encoded, std::siz
 EncodedWords RowEncoder::encode_pieces(const LabelledExample& example, const std::string& where) const {
   const std::vector<std::string_view> pieces(example.pieces.begin(), example.pieces.end());
   try {
-    return encode_words(pieces, tokenizer_, std::nullopt);
+    return encode_words(pieces, tokenizer_);
   } catch (const Error& error) {
     fail(where, error.what());
   }
