@@ -32,6 +32,7 @@ void export_run(const ExportArguments& arguments) {
   }
   if (adapters) merge_adapters(*run.model);
   for (const std::string& line : format.write(run, arguments.out, type)) warn(line);
+  for (const std::string& line : notes_on_export(run.config)) warn(line);
   log_info("{}: {}", arguments.out, format.help);
 }
 

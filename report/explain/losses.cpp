@@ -3,8 +3,10 @@
 #include "autograd/ops/ops.h"
 #include "autograd/tape/tape.h"
 #include "core/text/visible_text.h"
+#include "data/text/encode_text.h"
 #include "generate/generator.h"
 #include "report/explain/topics.h"
+#include "tasks/common/eval.h"
 #include "tasks/common/load_run.h"
 #include "tasks/text/text_evaluation.h"
 
@@ -64,18 +66,22 @@ void explain_perplexity_of_text(WorkedExample& out, const TopicOptions& options)
   check(ids.size() >= 2, "explain perplexity: the text has ", ids.size(), " tokens, at least 2 are needed");
   const std::vector<double> nats = surprisals(*run.model, std::span<const std::int32_t>(ids), {});
   std::vector<std::string> tokens;
-  std::size_t bytes = 0;
-  for (std::size_t i = 1; i < ids.size(); ++i) {
-    tokens.push_back(visible_text(run.tokenizer->token_bytes(ids[i])));
-    bytes += run.tokenizer->token_bytes(ids[i]).size();
-  }
+  for (std::size_t i = 1; i < ids.size(); ++i) tokens.push_back(visible_text(run.tokenizer->token_bytes(ids[i])));
   out.say("The model of " + run_path + ", " + run.checkpoint_text + ". The first token has nothing before it.");
   Tape tape(no_grad);
   const Variable surprisal = Variable::constant(tape, Tensor::from(std::span<const double>(nats), {std::ssize(nats)}));
   show_perplexity(out, surprisal, tokens);
-  out.formula("bits per byte = Σ nats / (ln 2 · bytes)");
-  out.show(
-      Values{"bits per byte", scale(sum(surprisal), 1 / (std::numbers::ln2 * static_cast<double>(bytes))).value()});
+  const std::int64_t unknown = count_unknown(std::span<const std::int32_t>(ids), *run.tokenizer);
+  const TextFacts facts{std::ssize(text), static_cast<double>(unknown) / static_cast<double>(ids.size())};
+  if (!facts.has_bits_per_byte()) {
+    out.say(
+        str_cat("No bits per byte: ", unknown, " of ", ids.size(),
+                " tokens are words or characters that the vocabulary does not have, whose bytes are not predicted."));
+    return;
+  }
+  out.formula("bits per byte = Σ nats / (ln 2 · bytes of the text)");
+  const double per_byte = 1 / (std::numbers::ln2 * static_cast<double>(facts.bytes));
+  out.show(Values{"bits per byte", scale(sum(surprisal), per_byte).value()});
 }
 
 }  // namespace

@@ -15,10 +15,18 @@ bool begins_with_space(std::span<const std::int32_t> ids, std::string_view word,
 
 }  // namespace
 
-EncodedWords encode_words(std::span<const std::string_view> words, const Tokenizer& tokenizer,
-                          const std::optional<MaskedSymbols>& symbols) {
-  EncodedWords encoded;
-  if (symbols) encoded.ids.push_back(symbols->classification);
+RowFrame row_frame(const Model& model, const Tokenizer& tokenizer) {
+  RowFrame frame;
+  if (model.document_token() >= 0) frame.prefix = {model.document_token()};
+  if (const auto symbols = row_symbols(model, tokenizer)) {
+    frame.prefix = {symbols->classification}, frame.suffix = {symbols->separator};
+  }
+  if (!model.can_exceed_context()) frame.context = model.context();
+  return frame;
+}
+
+EncodedWords encode_words(std::span<const std::string_view> words, const Tokenizer& tokenizer, const RowFrame& frame) {
+  EncodedWords encoded{.ids = frame.prefix};
   encoded.begins[0] = std::ssize(encoded.ids);
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -33,7 +41,7 @@ EncodedWords encode_words(std::span<const std::string_view> words, const Tokeniz
     encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
     encoded.begins.push_back(std::ssize(encoded.ids));
   }
-  if (symbols) encoded.ids.push_back(symbols->separator);
+  encoded.ids.insert(encoded.ids.end(), frame.suffix.begin(), frame.suffix.end());
   return encoded;
 }
 

@@ -1,4 +1,4 @@
-// Encodes sentences of separate words as rows of a text encoder.
+// Rows of a model that reads texts: the special tokens around a text, and sentences of separate words.
 #pragma once
 
 #include <optional>
@@ -12,6 +12,15 @@
 
 namespace tapeformer {
 
+// The special tokens around a text in a row of a model, and the limit of the row.
+struct RowFrame {
+  std::vector<std::int32_t> prefix, suffix;  // the special tokens before and after the text: [CLS] and [SEP]
+  std::optional<std::int64_t> context;  // the largest number of tokens in a row, special ones too; nullopt: no limit
+};
+// Returns the frame for a model of plain text, which is not an encoder-decoder. Throws UsageError as masked_symbols()
+// does, for a model whose rows have these tokens.
+RowFrame row_frame(const Model& model, const Tokenizer& tokenizer);
+
 // The tokens of a sentence. The tokens of word i are at the positions [begins[i], begins[i + 1]). If the space before
 // the word is a token of its own, it is the first of them, and the word itself begins at firsts[i].
 struct EncodedWords {
@@ -23,10 +32,9 @@ struct EncodedWords {
 // Encodes the words one by one, each but the first with the space before it; this gives the tokens of the whole
 // sentence, since no tokenizer has a token that extends beyond the end of a word. A word of which the tokenizer's
 // normalizer leaves nothing, such as a lone control character, is the unknown token, so that every word has a token.
-// Adds [CLS] and [SEP] of `symbols` at the ends, if they are given. Throws Error for such a word if there is no unknown
-// token.
+// Adds the special tokens of the frame at the ends. Throws Error for such a word if there is no unknown token.
 EncodedWords encode_words(std::span<const std::string_view> words, const Tokenizer& tokenizer,
-                          const std::optional<MaskedSymbols>& symbols);
+                          const RowFrame& frame = {});
 
 // The special tokens [CLS], [SEP], … for a model whose rows have them; nullopt for other models. Throws UsageError as
 // masked_symbols() does.

@@ -65,10 +65,9 @@ void write_mean(float* out, const float* rows, std::int64_t begin, std::int64_t 
 
 // label_id(label) returns the id of a label.
 template <class LabelId>
-WordVectors vectors_of(const Model& model, const Tokenizer& tokenizer, const LabelledText& text,
+WordVectors vectors_of(const Model& model, const Tokenizer& tokenizer, const RowFrame& frame, const LabelledText& text,
                        const LabelId& label_id, const ProgressCallback& progress) {
   const std::span<const LabelledSentence> sentences = text.sentences();
-  const std::optional<MaskedSymbols> symbols = row_symbols(model, tokenizer);
   WordVectors result;
   for (const LabelledSentence& sentence : sentences) {
     for (const LabelledWord& word : sentence) {
@@ -80,7 +79,7 @@ WordVectors vectors_of(const Model& model, const Tokenizer& tokenizer, const Lab
     const auto part = sentences.subspan(first, std::min<std::size_t>(kSentences, sentences.size() - first));
     std::vector<EncodedWords> encoded;
     for (const LabelledSentence& sentence : part) {
-      encoded.push_back(encode_words(words_of(sentence), tokenizer, symbols));
+      encoded.push_back(encode_words(words_of(sentence), tokenizer, frame));
       const std::int64_t length = std::ssize(encoded.back().ids);
       check(length <= model.context().value_or(length), "probe: sentence ", first + encoded.size(), " has ", length,
             " tokens, the model reads at most ", model.context().value_or(0));
@@ -199,8 +198,10 @@ ProbeResult probe(const Model& model, const Tokenizer& tokenizer, const Labelled
   Labels labels;
   const auto add = [&](std::string_view label) { return labels.add(label); };
   const auto find = [&](std::string_view label) { return labels.find(label); };
-  WordVectors training = vectors_of(model, tokenizer, train_text, add, progress);
-  WordVectors validation = vectors_of(model, tokenizer, valid_text, find, progress);
+  RowFrame frame = row_frame(model, tokenizer);
+  frame.prefix.insert(frame.prefix.end(), options.prefix.begin(), options.prefix.end());
+  WordVectors training = vectors_of(model, tokenizer, frame, train_text, add, progress);
+  WordVectors validation = vectors_of(model, tokenizer, frame, valid_text, find, progress);
   if (options.layer) keep_layer(training, *options.layer), keep_layer(validation, *options.layer);
   const Classifier classifier(std::ssize(training.layers), training.layers.front().size(1), std::ssize(labels.names()));
   train(classifier, training, options, progress);

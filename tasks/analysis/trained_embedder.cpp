@@ -4,20 +4,9 @@
 #include "nn/models/registry.h"
 #include "tasks/common/models.h"
 #include "tasks/translation/translation_data.h"
-#include "tokenizer/masked_symbols.h"
 #include "train/run/checkpoint.h"
 
 namespace tapeformer {
-RowFrame row_frame(const Model& model, const Tokenizer& tokenizer) {
-  RowFrame frame;
-  if (model.document_token() >= 0) frame.prefix = {model.document_token()};
-  if (model.has_special_tokens()) {
-    const MaskedSymbols symbols = masked_symbols(tokenizer);
-    frame.prefix = {symbols.classification}, frame.suffix = {symbols.separator};
-  }
-  if (!model.can_exceed_context()) frame.context = model.context();
-  return frame;
-}
 
 template <>
 TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) {
@@ -44,6 +33,8 @@ TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) 
     load_model(embedder, found, options, *embedder.model);
     static_cast<RowFrame&>(embedder) = row_frame(*embedder.model, *embedder.tokenizer);
     if (end) embedder.suffix = {*end};
+    const std::vector<std::int32_t> before = text_prefix(embedder, *embedder.tokenizer);
+    embedder.prefix.insert(embedder.prefix.end(), before.begin(), before.end());
     return embedder;
   });
 }

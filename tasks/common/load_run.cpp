@@ -71,6 +71,7 @@ void require_task(const ModelSource& source, std::initializer_list<std::string_v
 }
 
 std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& tokenizer) {
+  if (!run.config.family().is_causal() || run.config.task_row().tunes_vectors) return {};
   const bool is_imported = run.checkpoint == checkpoint_name(0);
   if (!is_imported && run.config.train.init_from.empty()) return {};
   return tokenizer.frame().before;

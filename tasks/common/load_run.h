@@ -57,7 +57,8 @@ using TrainedTextModel = TrainedOnText<Model>;  // of any task that reads plain 
 
 // Returns the tokens before a text as a causal model has learned them: what its tokenizer says (Tokenizer::frame()) for
 // a published model, and for runs that began with its weights. None for a run that began with random values: whatever
-// its tokenizer says, its training has read texts without them.
+// its tokenizer says, its training has read texts without them. None for models that are not causal, whose rows have
+// tokens of their own, and for runs that tune vectors of sentences, which they read without such tokens.
 std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& tokenizer);
 
 // Loads the model of the checkpoint that find_checkpoint() chooses; `warnings` names the damaged ones that it skips.

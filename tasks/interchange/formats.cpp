@@ -2,6 +2,7 @@
 // here.
 #include "core/error.h"
 #include "core/files.h"
+#include "data/text/text_source.h"
 #include "tasks/interchange/gguf_format.h"
 #include "tasks/interchange/huggingface_folder.h"
 #include "tasks/interchange/peft.h"
@@ -11,6 +12,12 @@ namespace tapeformer {
 const std::vector<PublishedFormat>& published_formats() {
   static const std::vector<PublishedFormat> all{huggingface_format(), gguf_format(), peft_format()};
   return all;
+}
+
+std::vector<std::string> notes_on_export(const ResolvedConfig& config) {
+  if (!config.data.within_document) return {};
+  return {str_cat("the model was trained on documents that begin with ", kEndOfText,
+                  ": begin each text with it; other programs let it see from one document into the next")};
 }
 
 PublishedModel read_published(const std::filesystem::path& path) {

@@ -4,7 +4,6 @@
 
 #include "core/json.h"
 #include "data/chat/chat_format.h"
-#include "data/text/text_source.h"
 #include "nn/models/shared/tied_embeddings.h"
 #include "tasks/interchange/huggingface_layout.h"
 #include "tokenizer/masked_symbols.h"
@@ -132,18 +131,11 @@ Json tokenizer_config(const Tokenizer& tokenizer, const Json& ends, std::int64_t
 }
 
 // Returns what the user of an exported model should know.
-std::vector<std::string> notes_on(const ResolvedConfig& config, const HuggingFaceLayout& layout) {
-  std::vector<std::string> notes;
-  if (layout.model_type == "qwen2") {
-    notes.push_back(
-        "transformers 5 splits the texts of a qwen2 as Qwen2 does, whatever tokenizer.json says, unless its tokenizer "
-        "is read by PreTrainedTokenizerFast");
-  }
-  if (config.data.within_document) {
-    notes.push_back(str_cat("the model was trained on documents that begin with ", kEndOfText,
-                            ": begin each text with it; other programs let it see from one document into the next"));
-  }
-  return notes;
+std::vector<std::string> notes_on(const HuggingFaceLayout& layout) {
+  if (layout.model_type != "qwen2") return {};
+  return {
+      "transformers 5 splits the texts of a qwen2 as Qwen2 does, whatever tokenizer.json says, unless its tokenizer "
+      "is read by PreTrainedTokenizerFast"};
 }
 
 std::vector<std::string> write_huggingface(const TrainedTextModel& run, const fs::path& out, const std::string&) {
@@ -177,7 +169,7 @@ std::vector<std::string> write_huggingface(const TrainedTextModel& run, const fs
     }
     write(kTokenizerConfig, dump_json(settings, 2) + "\n");
   });
-  return notes_on(run.config, layout);
+  return notes_on(layout);
 }
 
 }  // namespace

@@ -47,11 +47,13 @@ struct PublishedFormat {
   bool (*is_at)(const std::filesystem::path& path);  // whether the path leads to a model in this format
   PublishedModel (*read)(const std::filesystem::path& path);
   // Writes the model to `out`, which does not exist; it appears as a whole or not at all. Throws Error if the format
-  // has no place for it. Returns what the user should know, a sentence each.
+  // has no place for it. Returns what the user should know of what was written, a sentence each.
   std::vector<std::string> (*write)(const TrainedTextModel& run, const std::filesystem::path& out,
                                     const std::string& type);
 };
 const std::vector<PublishedFormat>& published_formats();
+// Returns what the user of an exported model should know, whatever its format, a sentence each.
+std::vector<std::string> notes_on_export(const ResolvedConfig& config);
 // Reads a model in the format that the path has. Throws Error if it has none.
 PublishedModel read_published(const std::filesystem::path& path);
 

@@ -67,8 +67,8 @@ FineTuningObjective::FineTuningObjective(const ResolvedConfig& config, LabelledD
   train_ = encoder.encode_all(data_.train, config.data.labels);
   valid_ = encoder.encode_all(data_.valid, valid_file);
   warnings_ = data_.warnings;
-  std::ranges::move(row_notes(train_, config.data.labels), std::back_inserter(warnings_));
-  std::ranges::move(row_notes(valid_, valid_file), std::back_inserter(warnings_));
+  std::ranges::move(row_notes(task_, train_, config.data.labels), std::back_inserter(warnings_));
+  std::ranges::move(row_notes(task_, valid_, valid_file), std::back_inserter(warnings_));
   if (scored(valid_) == 0) valid_.clear();
   order_ = EpochOrder(std::ssize(train_), static_cast<std::uint64_t>(config.train.seed));
   if (config.task.class_weights == ClassWeights::balanced) weights_ = balanced_weights(train_, model_->labels());

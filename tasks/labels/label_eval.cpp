@@ -70,7 +70,7 @@ EvalReport evaluate_labels(const EvalRequest& request) {
   if (!file.header.empty()) request.warn(header_note(request.labels, file.header));
   const RowEncoder encoder(task, run.model->encoder(), *run.tokenizer, run.labels);
   const std::vector<LabelledRow> rows = encoder.encode_all(examples, request.labels);
-  for (const std::string& note : row_notes(rows, request.labels)) request.warn(note);
+  for (const std::string& note : row_notes(task, rows, request.labels)) request.warn(note);
   const TaskEvaluation result = evaluate(*run.model, task, run.labels, examples, rows, request.batch,
                                          start_progress(request.progress, "evaluating"));
   require_finite(result.evaluation);
@@ -89,8 +89,9 @@ EvalReport evaluate_labels(const EvalRequest& request) {
   }
 
   std::ostringstream table;
+  const char* const known = task.extracts_span ? "are read" : "training has";
   const std::string of_known =
-      result.unknown_labels > 0 ? fmt::format(", of the {} that training has", result.evaluation.tokens) : "";
+      result.unknown_labels > 0 ? fmt::format(", of the {} that {}", result.evaluation.tokens, known) : "";
   table << fmt::format("{:<15} {} with {} labels, {}\n", "examples", examples.size(), labels, run.checkpoint_text)
         << fmt::format("{:<15} {:.4f} nats per label{}\n", "loss", result.evaluation.loss(), of_known);
   for (const auto& [name, value] : score.measures) table << fmt::format("{:<15} {}\n", name, percent(value));

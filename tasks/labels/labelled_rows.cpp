@@ -31,7 +31,7 @@ std::int64_t RowEncoder::position_in_piece(const EncodedWords& encoded, std::siz
 EncodedWords RowEncoder::encode_pieces(const LabelledExample& example, const std::string& where) const {
   const std::vector<std::string_view> pieces(example.pieces.begin(), example.pieces.end());
   try {
-    return encode_words(pieces, tokenizer_, std::nullopt);
+    return encode_words(pieces, tokenizer_);
   } catch (const Error& error) {
     fail(where, error.what());
   }
@@ -125,7 +125,8 @@ std::vector<LabelledRow> RowEncoder::encode_all(std::span<const LabelledExample>
   return rows;
 }
 
-std::vector<std::string> row_notes(std::span<const LabelledRow> rows, const std::string& origin) {
+std::vector<std::string> row_notes(const LabelTask& task, std::span<const LabelledRow> rows,
+                                   const std::string& origin) {
   std::vector<std::string> notes;
   const auto first = [&](std::int64_t LabelledRow::*count) {
     const auto row = std::ranges::find_if(rows, [&](const LabelledRow& each) { return each.*count > 0; });
@@ -143,9 +144,11 @@ std::vector<std::string> row_notes(std::span<const LabelledRow> rows, const std:
                             first(&LabelledRow::cut), ")"));
   }
   if (unknown > 0) {
-    notes.push_back(str_cat(
-        origin, ": ", unknown, " of ", labels,
-        " labels are none that training has: they count as wrong (the first: ", first(&LabelledRow::unknown), ")"));
+    const std::int64_t each = task.extracts_span ? 2 : 1;  // an answer has two labels, its first and its last word
+    notes.push_back(
+        str_cat(origin, ": ", unknown / each, " of ", labels / each,
+                task.extracts_span ? " answers are beyond what is read" : " labels are none that training has",
+                ": they count as wrong (the first: ", first(&LabelledRow::unknown), ")"));
   }
   return notes;
 }
@@ -276,7 +279,8 @@ TaskEvaluation evaluate(const EncoderForClassification& model, const LabelTask& 
     of_examples.push_back(std::span(predicted).subspan(next, task.predictions(example)));
     next += task.predictions(example);
   }
-  check(result.evaluation.tokens > 0, "evaluation: the examples have no label that training knows");
+  check(result.evaluation.tokens > 0, "evaluation: the examples have no ",
+        task.extracts_span ? "answer within what is read" : "label that training knows");
   result.score = task.functions.score(labels, examples, of_examples);
   result.evaluation.measures = result.score.measures;
   result.evaluation.metric = task.metric;

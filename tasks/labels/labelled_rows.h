@@ -69,9 +69,9 @@ class RowEncoder {
   bool is_causal_;
 };
 
-// Warnings about the rows of a file: how many texts are cut, and how many labels are unknown, with the line of the
-// first one.
-std::vector<std::string> row_notes(std::span<const LabelledRow> rows, const std::string& origin);
+// Warnings about the rows of a file: how many texts are cut, and how many labels are unknown, or answers beyond what is
+// read, with the line of the first one.
+std::vector<std::string> row_notes(const LabelTask& task, std::span<const LabelledRow> rows, const std::string& origin);
 
 // The arguments of EncoderForClassification::logits() on a tape, and the targets.
 struct LabelledBatch {

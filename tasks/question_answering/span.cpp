@@ -62,7 +62,9 @@ LabelledFile read_questions(const std::filesystem::path& path, const LabelledFil
 
 LabelledExample parse_question(std::string_view line, const std::string& where) {
   const std::size_t tab = line.find('\t');
-  check(tab != line.npos, where, "expected a question, a tab and a text, got \"", line, '"');
+  const bool is_question =
+      tab != line.npos && line.find('\t', tab + 1) == line.npos;  // a third field would be the answer
+  check(is_question, where, "expected a question, a tab and a text, got \"", line, '"');
   LabelledExample example{split_words(line.substr(tab + 1)), {}};
   example.pieces.insert(example.pieces.begin(), std::string(line.substr(0, tab)));
   example.labels.resize(example.pieces.size());

@@ -47,8 +47,9 @@ void print_probe(const ProbeArguments& arguments) {
   const TrainedTextModel run = open_run<TrainedTextModel>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const LabelledText train = LabelledText::from_file(arguments.train), valid = LabelledText::from_file(arguments.valid);
-  const ProbeResult result =
-      probe(*run.model, *run.tokenizer, train, valid, arguments.options, show_progress("probing"));
+  ProbeOptions options = arguments.options;
+  options.prefix = text_prefix(run, *run.tokenizer);
+  const ProbeResult result = probe(*run.model, *run.tokenizer, train, valid, options, show_progress("probing"));
   print_result(
       arguments.json, [&] { return json_of(result); }, [&] { return text_of(result); });
 }

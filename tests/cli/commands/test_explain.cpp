@@ -68,6 +68,13 @@ TEST_CASE("explain: of a language model, the four terms of (E+P)(E+P), the perpl
   CHECK(part_of(perplexity, "perplexity")["values"].get<double>() ==
         doctest::Approx(surprisal["perplexity"].get<double>()).epsilon(1e-6));
   CHECK(part_of(perplexity, "nats")["columns"] == Json{"t", "␣", "a"});
+  box.write("short.txt", "at a");
+  CHECK(part_of(perplexity, "bits per byte")["values"].get<double>() ==
+        doctest::Approx(json_of(box, "eval run --text short.txt --json")["bits_per_byte"].get<double>()).epsilon(1e-5));
+  // Unknown words have none, as in eval.
+  box.train("words", "--train.steps 1 --tokenizer.kind word --tokenizer.vocab 60");
+  const std::string unknown = result_of(box, "explain perplexity --run words --text", {"unheard unseen"});
+  CHECK(unknown.find("No bits per byte: 2 of 2 tokens") != std::string::npos);
 
   // 8 tokens · 2 layers · keys and values of 2 heads, 16 wide each, in f32.
   const Json cache = part_of(json_of(box, "explain kv-cache --json --run run"), "a token")["rows"];

@@ -80,6 +80,10 @@ TEST_CASE("interchange: what the tokenizer of a published model puts before a te
   const auto scores = json_of(box, "score run --prompt a --options b c --json");
   CHECK(scores["options"][0]["log_likelihood"].get<double>() == doctest::Approx(-tokens[2]["nats"].get<double>()));
   CHECK(json_of(box, "surprisal run --text text.txt --total --json")["after"] == "[CLS]");
+  CHECK(json_of(box, "embed run --text abcd --pool none")["tokens"] == nlohmann::json{"[CLS]", "a", "b", "c", "d"});
+  box.write("words.tsv", std::string(64, 'a') + "\tx\n");
+  CHECK(box.run("probe run --train words.tsv --valid words.tsv")
+            .tells("probe: sentence 1 has 65 tokens, the model reads at most 64"));
   CHECK(json_of(box, "generate run --temperature 0 --tokens 3 --json")["text"] ==
         json_of(box, "generate run --beam 1 --tokens 3 --json")["text"]);
 
@@ -97,6 +101,12 @@ TEST_CASE("interchange: what the tokenizer of a published model puts before a te
               "--tokenizer.file llama-tied/tokenizer.json --model.context 16 --model.dim 8 --model.heads 1 "
               "--model.layers 1 --out scratch");
   CHECK(tokens_of("scratch").size() == 4);
+  // Sentences are tuned without it.
+  box.write("pairs.tsv", "abc\tcba\nde\ted\nf\ta\ngh\thg\n");
+  box.succeed(
+      "train --train.init_from run --task.kind sentences --data.pairs pairs.tsv --train.steps 1 --train.batch 2 "
+      "--train.threads 1 --eval.every 0 --quiet --out sentences");
+  CHECK(json_of(box, "embed sentences --text ab --pool none")["tokens"].size() == 2);
   // Whatever comes of that run has learned of no such token either.
   box.succeed(train + "--train.init_from scratch --out after");
   CHECK(tokens_of("after").size() == 4);
@@ -151,8 +161,10 @@ TEST_CASE("interchange: wrong uses of import and export are refused in one line,
   CHECK_FALSE(box.has(".new.partial"));
   box.prepare_toy("gpt");
   box.train("toy", "--train.steps 2 --data.within_document true --data.document line --eval.every 0");
-  CHECK(box.succeed("export toy --format hf --out toy-out")
-            .tells("warning: the model was trained on documents that begin"));
+  for (const std::string format : {"hf", "gguf"}) {
+    CHECK(box.succeed("export toy --format " + format + " --out toy-" + format)
+              .tells("warning: the model was trained on documents that begin"));
+  }
   fs::create_directories(box / ".killed.partial" / "x");  // what a killed process has left
   box.succeed("export run --format hf --out killed");
   CHECK_FALSE(box.has(".killed.partial"));

@@ -227,6 +227,17 @@ TEST_CASE("score trees: F1 of flat trees and of the Penn Treebank's, and counts 
   check_error(box, kUsage, "expected --reference, got none (see --help)", "score trees");
 }
 
+TEST_CASE("a text begins after <|endoftext|> where training has read it, else after a line end") {
+  const Sandbox box("gpt");
+  const std::string options = "--train.steps 1 --eval.every 0 --tokenizer.kind bpe --tokenizer.vocab 260";
+  box.train("plain", options);
+  box.train("documents", options + " --data.document line");
+  CHECK(json_of(box, "surprisal plain --total --json --prompt a")["after"] == "\n");
+  CHECK(json_of(box, "surprisal documents --total --json --prompt a")["after"] == "<|endoftext|>");
+  CHECK(json_of(box, "generate plain --tokens 5 --json")["text"] ==
+        json_of(box, "generate plain --tokens 5 --json --prompt", {"\n"})["text"]);
+}
+
 TEST_CASE("surprisal: --total counts the first token too, after the token that begins a text") {
   const Sandbox& box = scored();
   const Json plain = json_of(box, "surprisal text --json --prompt", {"Once upon"}),

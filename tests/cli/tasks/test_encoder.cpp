@@ -1,4 +1,4 @@
-// Text encoders from the command line: bidirectional language models, and probes of their layers.
+// Text encoders from the command line: bidirectional language models, probes of their layers, and vectors of sentences.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -139,4 +139,39 @@ TEST_CASE("probe: a model that reads from the left knows what 'it' is at the las
     CHECK(json_of(box, layer + "1")["accuracy"] == 1);
     check_error(box, 2, "--layer: expected 0 (the embedding) to 1, got 2", layer + "2");
   }
+}
+
+TEST_CASE("sentences: eval --pairs scores the mean vectors of any model, and embed gives those that were tuned") {
+  const Sandbox box("sentences");
+  box.train("run", "--train.steps 40");
+  const Json last = box.metrics("run").back();
+  CHECK(last["eval_accuracy"].is_number());
+  const Json tuned = json_of(box, "eval run --pairs pairs.tsv --json");
+  CHECK(keys_of(tuned) == std::vector<std::string>{"pairs", "accuracy", "loss", "checkpoint", "matmul"});
+  CHECK(result_of(box, "eval run --pairs pairs.tsv").find(" % of the second sentences found\n") != std::string::npos);
+  box.write("lm.toml",
+            "[model]\nlayers = 1\nheads = 2\ndim = 16\ncontext = 40\n[tokenizer]\nkind = \"char\"\n[data]\n"
+            "text = \"pairs.tsv\"\n");
+  box.succeed("train lm.toml --out lm --train.steps 2");
+  const Json untuned = json_of(box, "eval lm --pairs pairs.tsv --json");
+  CHECK(untuned["pairs"] == tuned["pairs"]);
+  CHECK(untuned["accuracy"].is_number());
+  CHECK(untuned["loss"] != tuned["loss"]);
+  CHECK(json_of(box, "eval lm --pairs pairs.tsv --json --without-head 0.0")["loss"] != untuned["loss"]);
+  box.write("other.tsv", "one\ttwo\nthree\t\u00e9\n");
+  check_error(box, 1, "other.tsv: pair 2: char tokenizer: character 'é' (U+00E9) at byte 0 is not in the vocabulary; …",
+              "eval lm --pairs other.tsv");
+  CHECK(json_of(box, "embed run --text one")["vector"].size() == 24);
+  const Json without = json_of(box, "eval run --pairs pairs.tsv --without-head 0.0 --json");
+  CHECK(without["without_heads"] == Json::array({"0.0"}));
+  CHECK(without["loss"] != tuned["loss"]);
+  check_error(
+      box, 1,
+      "run: the model is fine-tuned to sentences, expected a masked language model; for models that are tuned on "
+      "pairs of sentences there are embed, neighbours, probe, and eval with --pairs",
+      "eval run --text pairs.tsv");
+  check_error(box, 1, "run: the model is not fine-tuned on labels: expected a run of task.kind",
+              "eval run --labels pairs.tsv");
+  box.write("one.tsv", "one\ttwo\n");
+  check_error(box, 1, "one.tsv: expected at least two pairs of sentences, got 1", "eval run --pairs one.tsv");
 }

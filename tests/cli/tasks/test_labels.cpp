@@ -139,6 +139,17 @@ TEST_CASE("labels: a question is answered by words of its text") {
   CHECK(broken.tells("line 1: expected a question, a tab and a text, got \"who\"\n"));
   CHECK(broken.err.ends_with("tapeformer: predict: 1 of 3 lines has no answer; the errors above say why\n"));
   CHECK(broken.out == "\n" + answers);
+  // The answer would be read as the end of the text.
+  const Outcome answered = box.run("predict run", {}, "who\tBen lost a ball.\tBen\n");
+  CHECK(answered.exit_code == kFailure);
+  CHECK(answered.tells("line 1: expected a question, a tab and a text, got \"who\tBen lost a ball.\tBen\"\n"));
+  std::string beyond;
+  for (int i = 0; i < 24; ++i) beyond += "One day ";
+  box.write("long.tsv", examples + "who was it\t" + beyond + "Ben\tBen\n");
+  const Outcome cut = box.succeed("eval run --labels long.tsv");
+  CHECK(cut.tells("long.tsv: 1 of 9 answers are beyond what is read: they count as wrong (the first: long.tsv:9)\n"));
+  CHECK(cut.out.find(" nats per label, of the 16 that are read\n") != std::string::npos);
+  CHECK(cut.out.ends_with("exact_match     88.89 %\n"));
   check_error(box, kUsage, "task.class_weights: expected none for span, which has no labels of its own, got balanced",
               "train tiny.toml --out new --task.kind span --task.class_weights balanced");
 }
@@ -312,39 +323,4 @@ TEST_CASE("labels: what does not go together is refused") {
   check_error(box, kFailure,
               (box / "other.tsv").string() + ": the label nobody is none of those that run was begun with",
               "train --resume run --data.labels other.tsv");
-}
-
-TEST_CASE("sentences: eval --pairs scores the mean vectors of any model, and embed gives those that were tuned") {
-  const Sandbox box("sentences");
-  box.train("run", "--train.steps 40");
-  const Json last = box.metrics("run").back();
-  CHECK(last["eval_accuracy"].is_number());
-  const Json tuned = json_of(box, "eval run --pairs pairs.tsv --json");
-  CHECK(keys_of(tuned) == std::vector<std::string>{"pairs", "accuracy", "loss", "checkpoint", "matmul"});
-  CHECK(result_of(box, "eval run --pairs pairs.tsv").find(" % of the second sentences found\n") != std::string::npos);
-  box.write("lm.toml",
-            "[model]\nlayers = 1\nheads = 2\ndim = 16\ncontext = 40\n[tokenizer]\nkind = \"char\"\n[data]\n"
-            "text = \"pairs.tsv\"\n");
-  box.succeed("train lm.toml --out lm --train.steps 2");
-  const Json untuned = json_of(box, "eval lm --pairs pairs.tsv --json");
-  CHECK(untuned["pairs"] == tuned["pairs"]);
-  CHECK(untuned["accuracy"].is_number());
-  CHECK(untuned["loss"] != tuned["loss"]);
-  CHECK(json_of(box, "eval lm --pairs pairs.tsv --json --without-head 0.0")["loss"] != untuned["loss"]);
-  box.write("other.tsv", "one\ttwo\nthree\t\u00e9\n");
-  check_error(box, 1, "other.tsv: pair 2: char tokenizer: character 'é' (U+00E9) at byte 0 is not in the vocabulary; …",
-              "eval lm --pairs other.tsv");
-  CHECK(json_of(box, "embed run --text one")["vector"].size() == 24);
-  const Json without = json_of(box, "eval run --pairs pairs.tsv --without-head 0.0 --json");
-  CHECK(without["without_heads"] == Json::array({"0.0"}));
-  CHECK(without["loss"] != tuned["loss"]);
-  check_error(
-      box, 1,
-      "run: the model is fine-tuned to sentences, expected a masked language model; for models that are tuned on "
-      "pairs of sentences there are embed, neighbours, probe, and eval with --pairs",
-      "eval run --text pairs.tsv");
-  check_error(box, 1, "run: the model is not fine-tuned on labels: expected a run of task.kind",
-              "eval run --labels pairs.tsv");
-  box.write("one.tsv", "one\ttwo\n");
-  check_error(box, 1, "one.tsv: expected at least two pairs of sentences, got 1", "eval run --pairs one.tsv");
 }

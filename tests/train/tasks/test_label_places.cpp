@@ -99,7 +99,7 @@ TEST_CASE("encode_words: a word of which the normalizer leaves nothing is the un
   constexpr std::string_view kNothing = "\u200b";  // a zero-width space
   REQUIRE(tokenizer->encode(kNothing).empty());
   const std::string_view words[] = {"red", kNothing, "ball", kNothing};
-  const EncodedWords encoded = encode_words(words, *tokenizer, std::nullopt);
+  const EncodedWords encoded = encode_words(words, *tokenizer);
   CHECK(encoded.ids == std::vector<std::int32_t>{1, 0, 2, 0});
   CHECK(encoded.begins == std::vector<std::int64_t>{0, 1, 2, 3, 4});
   CHECK(encoded.firsts == std::vector<std::int64_t>{0, 1, 2, 3});
