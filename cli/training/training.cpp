@@ -98,6 +98,7 @@ std::unique_ptr<ObjectiveData> prepare_unless_stopped(const ResolvedConfig& conf
 // Logs what is trained, the threads and the precision, and warnings.
 void log_beginning(const ResolvedConfig& config, const Objective& objective, const TrainingState& state) {
   for (const std::string& line : objective.facts().warnings) log_warning("{}", line);
+  for (const std::string& line : trained_validation_files(config)) log_warning("{}", line);
   if (!objective.can_evaluate()) log_warning("{}: nothing will be evaluated", objective.validation().missing);
   for (const std::string& line : objective.facts().description) log_info("{}", line);
   const kernels::MatmulPrecision precision = matmul_precision(config);

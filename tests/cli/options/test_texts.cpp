@@ -114,6 +114,22 @@ TEST_CASE("texts: what is odd about them is said once, also when the text is in 
   CHECK(box.run("tokenizer train --vocab 257 --out t.json image.bin").tells("1 file does not look like text"));
 }
 
+TEST_CASE("texts: a validation file that training reads too is told") {
+  const Sandbox box("gpt");
+  box.write("texts/a.txt", box.read("text.txt"));
+  box.write("texts/b.txt", box.read("text.txt"));
+  const auto told = [&](const std::string& valid) {
+    const Outcome outcome =
+        box.run("train tiny.toml --out run --train.steps 1 --data.text texts --data.valid " + valid);
+    REQUIRE(outcome.exit_code == 0);
+    fs::remove_all(box / "run");
+    return outcome.tells("warning: data.valid: " + fs::canonical(box / valid).string() +
+                         " is read by the training too, so its loss says nothing about other data");
+  };
+  CHECK(told("texts/b.txt"));
+  CHECK_FALSE(told("text.txt"));
+}
+
 TEST_CASE("texts: eval reads files, folders and documents as training does") {
   const Sandbox box("gpt");
   const std::string text = box.read("text.txt");
