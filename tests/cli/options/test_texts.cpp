@@ -130,6 +130,19 @@ TEST_CASE("texts: a validation file that training reads too is told") {
   CHECK_FALSE(told("text.txt"));
 }
 
+TEST_CASE("texts: behind a link, .. is the folder above its target") {
+  const Sandbox box("gpt");
+  box.write("real/deep/a.txt", "a");
+  box.write("real/text.txt", "real text " + box.read("text.txt"));
+  fs::create_directory_symlink(box / "real/deep", box / "link");
+  box.train("run", "--train.steps 1 --data.text link/../text.txt");
+  box.train("same", "--train.steps 1 --data.text real/deep/../text.txt");
+  CHECK(box.read("run/config.toml").find("/link/../text.txt\"") != std::string::npos);
+  CHECK(box.read("same/config.toml").find("/real/text.txt\"") != std::string::npos);
+  const std::string model = "/checkpoints/step-000001/model.safetensors";
+  CHECK((box.read("run" + model) == box.read("same" + model)));
+}
+
 TEST_CASE("texts: eval reads files, folders and documents as training does") {
   const Sandbox box("gpt");
   const std::string text = box.read("text.txt");
