@@ -19,6 +19,7 @@ while [ $# -gt 1 ]; do
   shift 2
 done
 [ $# -gt 0 ] || { sed -n 's/^# \{0,1\}//; 2,12p' "$0" >&2; exit 2; }
+. "$here/timed_training.sh"
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -31,21 +32,13 @@ first=
 while IFS=$'\t' read -r name options; do
   [ -n "$name" ] && [ "${name:0:1}" != "#" ] || continue
   read -ra chosen <<<"$options"
-  losses=() steps= seconds=
+  all_bits=() all_steps=() all_seconds=()
   for ((seed = 1; seed <= seeds; ++seed)); do
-    rm -rf "$work/run"
-    start=$(date +%s%N)
-    "$program" train --minutes "$minutes" --train.seed "$seed" "$@" "${chosen[@]}" --out "$work/run" >"$work/log" 2>&1 </dev/null ||
-      { echo "ablation: $name: $(grep -m 1 '^tapeformer:' "$work/log")" >&2; exit 1; }
-    seconds+=" $(awk -v ns=$(($(date +%s%N) - start)) 'BEGIN {printf "%.1f", ns / 1e9}')"
-    line=$(grep eval_bits_per_byte "$work/run/metrics.jsonl" | tail -1) ||
-      { echo "ablation: $name: no evaluation in bits per byte: expected one of all validation data" >&2; exit 1; }
-    losses+=("$(sed -E 's/.*"eval_bits_per_byte": ?([0-9.e+-]+).*/\1/' <<<"$line")")
-    steps+=" $(sed -E 's/.*"step": ?([0-9]+).*/\1/' <<<"$line")"
+    timed_training "$name" "$minutes" "$seed" "$@" "${chosen[@]}"
+    all_bits+=("$bits") all_steps+=("$step") all_seconds+=("$seconds")
   done
-  read -r mean spread <<<"$(printf '%s\n' "${losses[@]}" | sort -g |
-    awk '{sum += $1} NR == 1 {least = $1} {most = $1} END {print sum / NR, most - least}')"
+  read -r mean spread <<<"$(mean_and_spread "${all_bits[@]}")"
   first=${first:-$mean}
-  awk -v n="$name" -v m="$mean" -v s="$spread" -v f="$first" -v t="$steps" -v w="$seconds" \
-    'BEGIN {printf "| %s | %.4f | %.4f | %+.2f %% |%s |%s |\n", n, m, s, 100 * (m / f - 1), t, w}'
+  awk -v n="$name" -v m="$mean" -v s="$spread" -v f="$first" -v t="${all_steps[*]}" -v w="${all_seconds[*]}" \
+    'BEGIN {printf "| %s | %.4f | %.4f | %+.2f %% | %s | %s |\n", n, m, s, 100 * (m / f - 1), t, w}'
 done <"$variants"

@@ -60,7 +60,11 @@ options_of() {
     transformer-base) options=("${reverse[@]}" --train.batch_tokens 256 "${small[@]}") ;;
     gpt2-small | bert-base) options=("${stories[@]}" --train.batch 1 "${small[@]}") ;;
     tag-stories) labels words && options=("${labels[@]}") ;;
-    captions-* | instructions | parse*) options=(--data.lines 200) ;; # the corpus is the configuration's own
+    # The corpus is the configuration's own.
+    captions-* | instructions | parse* | sentences-*) options=(--data.lines 200) ;;
+    multi-tales)
+      options=(--data.lines 200 --tasks.tags.labels "$work/words-1.tsv" --tasks.tags.valid_labels "$work/words-2.tsv")
+      ;;
     *) options=("${stories[@]}") ;;
   esac
 }

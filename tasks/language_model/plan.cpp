@@ -62,6 +62,13 @@ void choose_blocks(PlanDraft& draft) {
   }
 }
 
+// Chooses the learning rates for a model of the width that the draft has.
+void choose_rates_for_vocab(PlanDraft& draft, std::int64_t vocab) {
+  const double share = draft.text("optimizer.name") == "muon" ? vocab_rate_share(vocab) : 1;
+  choose_rates(draft, share * tuning::kAdamRate, tuning::kAdamPower,
+               share < 1 ? fmt::format(", and {:.2g} of that for a small vocabulary", share) : "");
+}
+
 void choose_batch(PlanDraft& draft, std::int64_t step_tokens, std::string reason) {
   const std::int64_t row = draft.integer("train.accumulate") * draft.integer("model.context");
   const std::int64_t rows = step_tokens / row;
@@ -114,8 +121,9 @@ Plan plan_language_model(const PlanRequest& request) {
   choose_context(draft, data);
   choose_blocks(draft);
   choose_batch(draft, tuning::kFirstStepTokens, "");
+  const std::int64_t vocab = vocab_size(draft.config(), size);
   SizedDraft sized = choose_size(draft, tuning::kGptLadder, data, tokens_of_step,
-                                 [](PlanDraft& tried) { choose_rates(tried, tuning::kAdamRate, tuning::kAdamPower); });
+                                 [&](PlanDraft& tried) { choose_rates_for_vocab(tried, vocab); });
   const std::int64_t step_tokens = step_tokens_for(sized.tokens, tuning::kFewestStepTokens);
   choose_micro_steps(sized.draft, step_tokens);
   choose_batch(sized.draft, step_tokens,

@@ -92,6 +92,11 @@ double evaluated_tokens(double tokens) { return tokens * tuning::kEvaluationShar
 
 }  // namespace
 
+double vocab_rate_share(std::int64_t vocab) {
+  const double share = std::pow(static_cast<double>(vocab) / tuning::kFullRateVocab, tuning::kRateVocabPower);
+  return std::clamp(share, tuning::kLeastRateShare, 1.0);
+}
+
 std::int64_t evaluations_for(double tokens, double validation) {
   const double count = std::min(evaluated_tokens(tokens) / std::max(validation, 1.0), 1e6);
   return std::clamp(static_cast<std::int64_t>(count), tuning::kFewestEvaluations, tuning::kMostEvaluations);

@@ -56,6 +56,9 @@ double two_digits(double value);
 // Returns the learning rate for a model of width `dim`: rate · (tuning::kRateWidth / dim)^power, rounded to two digits.
 double rate_for(double rate, double power, std::int64_t dim);
 
+// Returns by which share of AdamW's rate a language model of this vocabulary is trained beside Muon.
+double vocab_rate_share(std::int64_t vocab);
+
 // Returns how often a training on `tokens` tokens is evaluated on `validation` tokens, so that evaluations take no more
 // than tuning::kEvaluationShare of the time; at least kFewestEvaluations.
 std::int64_t evaluations_for(double tokens, double validation);

@@ -163,13 +163,13 @@ void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens
   draft.choose("checkpoint.every_minutes", tuning::kCheckpointMinutes, "what a crash loses at most");
 }
 
-void choose_rates(PlanDraft& draft, double adam_rate, double adam_power) {
+void choose_rates(PlanDraft& draft, double adam_rate, double adam_power, std::string_view adam_reason) {
   const std::int64_t dim = draft.integer("model.dim");
   const std::string width = fmt::format("at a width of {}", dim);
   const double adam = rate_for(adam_rate, adam_power, dim);
   if (draft.text("optimizer.name") != "muon") return draft.choose("optimizer.lr", adam, width);
   draft.choose("optimizer.lr", rate_for(tuning::kMuonRate, tuning::kMuonPower, dim), width);
-  draft.choose("optimizer.adamw_lr", adam, width);
+  draft.choose("optimizer.adamw_lr", adam, str_cat(width, adam_reason));
 }
 
 std::int64_t no_step_limit(std::int64_t sync_every) {

@@ -60,8 +60,9 @@ struct SpeedRules {
 void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens, const SpeedRules& rules);
 
 // Chooses the learning rates by rate_for(): `adam_rate` and `adam_power` for Adam and AdamW; with Muon, for the
-// parameters that are no matrices, while the matrices have tuning::kMuonRate.
-void choose_rates(PlanDraft& draft, double adam_rate, double adam_power);
+// parameters that are no matrices, while the matrices have tuning::kMuonRate. `adam_reason` goes on where the reason of
+// AdamW's rate beside Muon ends.
+void choose_rates(PlanDraft& draft, double adam_rate, double adam_power, std::string_view adam_reason = "");
 
 // Returns train.steps of a training that ends by the clock alone: a multiple of train.sync_every, if that is not 0.
 std::int64_t no_step_limit(std::int64_t sync_every);

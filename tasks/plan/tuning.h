@@ -72,6 +72,10 @@ inline constexpr double kLongContextMinutes = 2;
 // ones). They fall with the width to these powers.
 inline constexpr double kMuonRate = 0.02, kMuonPower = 0, kAdamRate = 3e-3, kAdamPower = 0.5;
 inline constexpr double kRateWidth = 128;
+// A language model's embedding is also its head, so with few tokens each of its rows gets large gradients at every
+// step. Beside Muon, AdamW's rate is multiplied by (vocab / kFullRateVocab)^power, within kLeastRateShare and 1
+// (docs/learning.md).
+inline constexpr double kFullRateVocab = 2048, kRateVocabPower = 1.5, kLeastRateShare = 0.35;
 // AdamW's or Adam's rates of other tasks: of translation without Muon, of models that learn labels from scratch, and of
 // fine-tuning.
 inline constexpr double kTranslationRate = 5e-3, kTranslationPower = 0.5, kScratchRate = 3e-3, kScratchPower = 0.5;

@@ -126,6 +126,18 @@ TEST_CASE("plan: small texts are read by characters, others by byte pairs; many 
   CHECK(chosen(large, "tokenizer.kind") == "bpe");
   CHECK(chosen(large, "tokenizer.vocab") == "8192");
   CHECK(chosen(large, "model.dropout") == "0.0");
+  // Beside Muon the vocabulary decides on AdamW's rate too; without Muon it does not.
+  const auto adam_rate = [](const ResolvedConfig& config, double share) {
+    return rate_for(share * tuning::kAdamRate, tuning::kAdamPower, *config.model_dim());
+  };
+  const ResolvedConfig of_small = resolve(small.config), of_large = resolve(large.config);
+  CHECK(std::get<double>(of_small.optimizer.options.at("adamw_lr")) == adam_rate(of_small, tuning::kLeastRateShare));
+  CHECK(std::get<double>(of_large.optimizer.options.at("adamw_lr")) == adam_rate(of_large, 1));
+  PlanRequest by_adamw = stories(machine, 30, 1000);
+  by_adamw.given.optimizer.name = "adamw";
+  by_adamw.given_keys.insert("optimizer.name");
+  const ResolvedConfig of_adamw = resolve(make_plan(by_adamw).config);
+  CHECK(of_adamw.optimizer.lr == adam_rate(of_adamw, 1));
   // The validation text of a large text would take more than its share of the time.
   CHECK(resolve(large.config).data.valid_fraction < 0.1);
   CHECK(chosen(small, "data.valid_fraction") == "");

@@ -29,6 +29,13 @@ TEST_CASE("plan: tokens of larger vocabularies count less") {
   CHECK(token_worth(1024) == Approx(std::pow(65.0 / 1024, tuning::kVocabPower)));
 }
 
+TEST_CASE("plan: small vocabularies lower AdamW's rate, to a limit") {
+  CHECK(vocab_rate_share(8192) == 1);
+  CHECK(vocab_rate_share(2048) == 1);
+  CHECK(vocab_rate_share(1449) == Approx(std::pow(1449.0 / 2048, 1.5)));
+  CHECK(vocab_rate_share(65) == tuning::kLeastRateShare);
+}
+
 TEST_CASE("plan: dropout begins with many passes over the data, and has a limit") {
   constexpr tuning::DropoutRule kRule{.free_epochs = 4, .per_doubling = 0.06, .most = 0.3, .of_excess = 0.5};
   CHECK(dropout_for(4, 1, kRule) == 0);
