@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <system_error>
 
 #include "cli/terminal/messages.h"
 #include "core/error.h"
@@ -16,7 +17,12 @@ namespace {
 
 void make_paths_absolute(Config& config) {
   const auto absolute = [](std::string& path) {
-    if (!path.empty() && path != kStandardInput) path = std::filesystem::absolute(path).lexically_normal().string();
+    if (path.empty() || path == kStandardInput) return;
+    const std::filesystem::path whole = std::filesystem::absolute(path), shorter = whole.lexically_normal();
+    // Behind a link, ".." is the folder above the link's target, which the shorter path would miss.
+    std::error_code unreachable;
+    const bool goes_up = std::ranges::count(whole, "..") > 0;
+    path = (goes_up && !std::filesystem::equivalent(whole, shorter, unreachable) ? whole : shorter).string();
   };
   Config::Data& data = config.data;
   for (std::string& path : data.text) absolute(path);

@@ -109,6 +109,7 @@ void require_memory(const ModelCosts& costs, const Communicator& ranks) {
 // Logs what is trained, the threads and the precision, and warnings.
 void log_beginning(const ResolvedConfig& config, const Objective& objective, const TrainingState& state) {
   for (const std::string& line : objective.facts().warnings) log_warning("{}", line);
+  for (const std::string& line : trained_validation_files(config)) log_warning("{}", line);
   if (!objective.can_evaluate()) log_warning("{}: nothing will be evaluated", objective.validation().missing);
   for (const std::string& line : objective.facts().description) log_info("{}", line);
   const kernels::MatmulPrecision precision = matmul_precision(config);

@@ -27,8 +27,14 @@ ResolvedConfig config_of_task(const ResolvedConfig& all, const std::string& name
           all.family().name, ", got ", task.kind.empty() ? "none" : task.kind);
   Config alone = all.values();
   alone.tasks.clear();
-  alone.task.kind = task.kind == all.family().task ? std::string(kNoTask) : task.kind;
-  alone.task.metric_for_best_model.clear();
+  const Config::Task defaults;
+  if (task.kind == all.family().task) {
+    alone.task = defaults;
+  } else {
+    alone.task.kind = task.kind;
+    alone.task.sampling_alpha = defaults.sampling_alpha;
+    alone.task.metric_for_best_model = defaults.metric_for_best_model;
+  }
   alone.data.text = task.text;
   alone.data.valid = task.valid;
   alone.data.corpus = task.corpus;

@@ -35,12 +35,6 @@ void check_instructions(const ResolvedConfig& config) {
   require(config.train.length_groups == 1, "train.length_groups: expected 1 for task.kind = instructions, got ",
           config.train.length_groups);
   require_no_masks(config);
-  const Config::Task& task = config.task;
-  const bool has_classifier_keys =
-      task.freeze || task.mix || task.layer_decay != 1 || task.class_weights != ClassWeights::none;
-  require(!has_classifier_keys,
-          "task: expected the defaults of freeze, mix, layer_decay and class_weights for task.kind = instructions, "
-          "which has no classifier");
 }
 
 struct InstructionObjectiveData : ObjectiveDataOf<InstructionData> {

@@ -134,6 +134,7 @@ TaskRow label_task_row(const LabelTask& task) {
           .has_perplexity = false,
           .metric = task.metric,
           .reads_sentences = true,
+          .keys = {"freeze", "mix", "layer_decay", "dropout", "class_weights"},
           .check = check_labels,
           .prepare = [](const ResolvedConfig& config, const RunFolder* resumed,
                         const ProgressMaker& progress) -> std::unique_ptr<ObjectiveData> {

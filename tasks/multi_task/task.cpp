@@ -79,26 +79,28 @@ EvalReport evaluate_tasks(const EvalRequest& request) {
 }  // namespace
 
 TaskRow multi_task() {
-  return {.name = "multi_task",
-          .help = "several tasks at once, each in a section [tasks.NAME]",
-          .fine_tunes = true,
-          .is_multi_task = true,
-          .implied_by = "tasks",
-          .model = "a model of several tasks",
-          .commands = "for models of several tasks there are eval, predict with --task, and what reads vectors",
-          .next_commands = {"eval %", "predict % --task NAME < FILE"},
-          .eval_input = "validation data",
-          .loss_unit = "nats, the mean of the tasks",
-          .has_perplexity = false,
-          .reads_sentences = true,
-          .check = check_tasks,
-          .prepare = prepare_tasks,
-          .dummy = dummy_tasks,
-          .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
-            return std::make_unique<MultiTaskObjective>(config, take_data<MultiTaskData>(std::move(data)));
-          },
-          .optimum = [](const ResolvedConfig&) { return std::string(); },
-          .evaluate = evaluate_tasks};
+  return {
+      .name = "multi_task",
+      .help = "several tasks at once, each in a section [tasks.NAME]",
+      .fine_tunes = true,
+      .is_multi_task = true,
+      .implied_by = "tasks",
+      .model = "a model of several tasks",
+      .commands = "for models of several tasks there are eval, predict with --task, and what reads vectors",
+      .next_commands = {"eval %", "predict % --task NAME < FILE"},
+      .eval_input = "validation data",
+      .loss_unit = "nats, the mean of the tasks",
+      .has_perplexity = false,
+      .reads_sentences = true,
+      .keys = {"freeze", "mix", "layer_decay", "dropout", "class_weights", "sampling_alpha", "metric_for_best_model"},
+      .check = check_tasks,
+      .prepare = prepare_tasks,
+      .dummy = dummy_tasks,
+      .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
+        return std::make_unique<MultiTaskObjective>(config, take_data<MultiTaskData>(std::move(data)));
+      },
+      .optimum = [](const ResolvedConfig&) { return std::string(); },
+      .evaluate = evaluate_tasks};
 }
 
 }  // namespace tapeformer

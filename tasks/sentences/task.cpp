@@ -34,9 +34,6 @@ void check_sentences(const ResolvedConfig& config) {
   refuse(config.train.z_loss == 0, "train.z_loss", 0, config.train.z_loss);
   refuse(config.eval.batches == 0, "eval.batches", 0, config.eval.batches);
   refuse(!config.data.within_document, "data.within_document", "false", "true");
-  refuse(!task.freeze, "task.freeze", "false", "true");
-  refuse(!task.mix, "task.mix", "false", "true");
-  refuse(task.class_weights == ClassWeights::none, "task.class_weights", "none", word_of(task.class_weights));
 }
 
 ParallelText sentences_of_file(const std::string& path) { return ParallelText::from_pairs(path); }
@@ -159,6 +156,7 @@ TaskRow sentences_task() {
           .metric = "accuracy",
           .reads_sentences = true,
           .least_rows = 2,
+          .keys = {"layer_decay", "temperature"},
           .check = check_sentences,
           .prepare = [](const ResolvedConfig& config, const RunFolder* resumed,
                         const ProgressMaker& progress) -> std::unique_ptr<ObjectiveData> {

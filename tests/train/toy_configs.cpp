@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "data/synthetic/corpora.h"
 
@@ -239,7 +241,7 @@ std::vector<NamedConfig> all_toys(const TempFolder& folder) {
 }
 
 Config without_dropout(Config config) {
-  config.task.dropout = 0;
+  if (std::ranges::count(resolve(config).task_row().keys, "dropout") > 0) config.task.dropout = 0;
   const auto dropout = config.model.options.find("dropout");
   if (dropout != config.model.options.end()) dropout->second = 0.0;
   return config;

@@ -30,6 +30,9 @@ void check_data(const Config::Data& data) {
   };
   both_sides(data.source, data.target, "");
   both_sides(data.valid_source, data.valid_target, "valid_");
+  require(data.corpus.empty() || data.document == DocumentEnd::none || data.document == DocumentEnd::line,
+          "data.document: expected none or line beside data.corpus, whose documents are its lines, got ",
+          word_of(data.document));
   for (const DataKind& kind : all_data_kinds()) {
     if (kind.validation.empty()) continue;
     const std::string &key = kind.validation.front(), &base = kind.training.front();
@@ -77,6 +80,21 @@ bool ends_at_min_lr(ScheduleKind kind) {
   return false;
 }
 
+// A key of [task] that the task does not read would have no effect.
+void check_task_keys(const Config& config, const TaskRow& task) {
+  for (const ConfigEntry& entry : config_entries(config)) {
+    const bool is_read = entry.key.name == "kind" || std::ranges::count(task.keys, entry.key.name) > 0;
+    if (entry.section != "task" || is_read) continue;
+    const KeyValue value = entry.get(config);
+    const auto shown = [](const KeyValue& of) {
+      const std::string text = command_line_text(of);
+      return text.empty() ? std::string("none") : text;
+    };
+    require(value == entry.key.default_value, entry.name(), ": expected ", shown(entry.key.default_value),
+            " beside task.kind = ", config.task.kind, ", got ", shown(value));
+  }
+}
+
 void check_task(const Config& config, const ResolvedConfig& resolved) {
   const TaskRow& task = resolved.task_row();
   for (const std::string& kind : data_kinds(config.data)) {
@@ -85,9 +103,7 @@ void check_task(const Config& config, const ResolvedConfig& resolved) {
   }
   require(config.tasks.empty() || task.is_multi_task, "tasks: expected task.kind = multi_task beside [tasks.",
           config.tasks.empty() ? "" : config.tasks.begin()->first, "], got ", config.task.kind);
-  require(config.task.metric_for_best_model.empty() || task.is_multi_task,
-          "task.metric_for_best_model: expected none without task.kind = multi_task, got ",
-          config.task.metric_for_best_model);
+  check_task_keys(config, task);
   require(config.data.images.empty() || resolved.family().reads_images(), "data.images: expected a model of images as ",
           "model.type, got ", resolved.model.type);
   task.check(resolved);

@@ -85,6 +85,8 @@ struct TaskRow {
   bool has_bleu = false;         // its models are also evaluated by BLEU (eval.bleu_every)
   bool reads_sentences = false;  // a row of a batch is an example, such as a sentence; else rows are cut from one text
   std::int64_t least_rows = 1;   // the fewest rows of a step whose loss means something
+  // The keys of [task] that it reads, besides `kind`. The others must have their defaults.
+  std::vector<std::string> keys = {};
 
   TaskHeads heads = {};
 

@@ -1,6 +1,16 @@
 #include "train/loop/evaluation_terms.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <set>
+#include <system_error>
+
 #include "core/error.h"
+#include "data/text/byte_reader.h"
+#include "data/text/text_files.h"
+#include "train/config/config_table.h"
+#include "train/config/data_kinds.h"
 
 namespace tapeformer {
 namespace {
@@ -12,6 +22,42 @@ std::string scored_by(const ResolvedConfig& config) {
   if (config.eval.batches > 0 || config.family().bptt > 0) text += str_cat(", train.batch = ", config.train.batch);
   if (config.eval.batches > 0) text += str_cat(", train.batch_tokens = ", config.train.batch_tokens);
   return text;
+}
+
+// Returns the real paths of the files that the value of a key names. Pipes are no files: what they give is read once.
+std::set<std::filesystem::path> files_of(const KeyValue& value) {
+  const auto* const list = std::get_if<std::vector<std::string>>(&value);
+  std::vector<std::filesystem::path> paths;
+  if (list) {
+    paths = expand_inputs(*list);
+  } else {
+    paths.emplace_back(std::get<std::string>(value));
+  }
+  std::set<std::filesystem::path> real;
+  for (const std::filesystem::path& path : paths) {
+    std::error_code unreachable;
+    const std::filesystem::path place = std::filesystem::canonical(path, unreachable);
+    if (!unreachable && !is_read_once(place)) real.insert(place);
+  }
+  return real;
+}
+
+std::vector<std::string> trained_files(const Config& config, const std::string& prefix) {
+  std::vector<std::string> lines;
+  for (const DataKind& kind : all_data_kinds()) {
+    for (std::size_t i = 0; i < kind.validation.size(); ++i) {
+      const auto value = [&](const std::string& name) {
+        return find_config_entry("data", name.substr(name.find('.') + 1), config)->get(config);
+      };
+      const std::set<std::filesystem::path> train = files_of(value(kind.training[i])),
+                                            valid = files_of(value(kind.validation[i]));
+      const auto shared = std::ranges::find_if(valid, [&](const auto& file) { return train.contains(file); });
+      if (shared == valid.end()) continue;
+      lines.push_back(str_cat(prefix, kind.validation[i], ": ", shared->string(),
+                              " is read by the training too, so its loss says nothing about other data"));
+    }
+  }
+  return lines;
 }
 
 }  // namespace
@@ -42,6 +88,17 @@ std::optional<std::string> take_terms(TrainingState& state, const Objective& obj
   state.best_loss = 0, state.best_step = 0;
   state.scheduled_best.reset();
   return *change + ": its losses do not compare with the earlier ones, and the best one is looked for anew";
+}
+
+std::vector<std::string> trained_validation_files(const ResolvedConfig& config) {
+  std::vector<std::string> lines = trained_files(config.values(), "");
+  for (const auto& [name, task] : config.tasks) {
+    Config alone;
+    alone.data.text = task.text, alone.data.valid = task.valid;
+    alone.data.labels = task.labels, alone.data.valid_labels = task.valid_labels;
+    std::ranges::move(trained_files(alone, str_cat("tasks.", name, ": ")), std::back_inserter(lines));
+  }
+  return lines;
 }
 
 void require_evaluations(const Objective& objective, const ResolvedConfig& config) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/loop/objective.h"
 #include "train/run/checkpoint.h"
@@ -18,6 +19,10 @@ TrainingState first_state(const Objective& objective, const ResolvedConfig& conf
 // compare (TrainingState::terms_since); the learning rate that the plateau schedule has reached is kept. Returns a
 // message for the user if an evaluation was forgotten, else nullopt.
 std::optional<std::string> take_terms(TrainingState& state, const Objective& objective, const ResolvedConfig& config);
+
+// Returns a line for each key of validation data that names files which are training files too. Their loss says nothing
+// about other data.
+std::vector<std::string> trained_validation_files(const ResolvedConfig& config);
 
 // Throws UsageError if a key depends on evaluations but there is nothing to evaluate.
 void require_evaluations(const Objective& objective, const ResolvedConfig& config);

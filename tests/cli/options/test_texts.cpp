@@ -114,6 +114,35 @@ TEST_CASE("texts: what is odd about them is said once, also when the text is in 
   CHECK(box.run("tokenizer train --vocab 257 --out t.json image.bin").tells("1 file does not look like text"));
 }
 
+TEST_CASE("texts: a validation file that training reads too is told") {
+  const Sandbox box("gpt");
+  box.write("texts/a.txt", box.read("text.txt"));
+  box.write("texts/b.txt", box.read("text.txt"));
+  const auto told = [&](const std::string& valid) {
+    const Outcome outcome =
+        box.run("train tiny.toml --out run --train.steps 1 --data.text texts --data.valid " + valid);
+    REQUIRE(outcome.exit_code == 0);
+    fs::remove_all(box / "run");
+    return outcome.tells("warning: data.valid: " + fs::canonical(box / valid).string() +
+                         " is read by the training too, so its loss says nothing about other data");
+  };
+  CHECK(told("texts/b.txt"));
+  CHECK_FALSE(told("text.txt"));
+}
+
+TEST_CASE("texts: behind a link, .. is the folder above its target") {
+  const Sandbox box("gpt");
+  box.write("real/deep/a.txt", "a");
+  box.write("real/text.txt", "real text " + box.read("text.txt"));
+  fs::create_directory_symlink(box / "real/deep", box / "link");
+  box.train("run", "--train.steps 1 --data.text link/../text.txt");
+  box.train("same", "--train.steps 1 --data.text real/deep/../text.txt");
+  CHECK(box.read("run/config.toml").find("/link/../text.txt\"") != std::string::npos);
+  CHECK(box.read("same/config.toml").find("/real/text.txt\"") != std::string::npos);
+  const std::string model = "/checkpoints/step-000001/model.safetensors";
+  CHECK((box.read("run" + model) == box.read("same" + model)));
+}
+
 TEST_CASE("texts: eval reads files, folders and documents as training does") {
   const Sandbox box("gpt");
   const std::string text = box.read("text.txt");

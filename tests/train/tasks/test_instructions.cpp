@@ -184,9 +184,7 @@ TEST_CASE("instructions: what cannot be trained on is refused or left out") {
       config, "data.within_document", "true",
       "data.within_document: expected false for task.kind = instructions, whose conversations are always read "
       "apart, got true");
-  check_refused(config, "task.freeze", "true",
-                "task: expected the defaults of freeze, mix, layer_decay and class_weights for task.kind = "
-                "instructions, which has no classifier");
+  check_refused(config, "task.freeze", "true", "task.freeze: expected false beside task.kind = instructions, got true");
   check_refused(config, "data.corpus", "stories",
                 "data.corpus: expected conversations for task.kind = instructions, got stories, which has none");
   check_refused(config, "train.batch_tokens", "100",

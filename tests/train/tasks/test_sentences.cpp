@@ -93,6 +93,7 @@ TEST_CASE("sentences: keys that have no meaning, and data that does not fit, are
   check_refused(config, "train.label_smoothing", "0.1",
                 "train.label_smoothing: expected 0 beside task.kind = sentences, got 0.1");
   check_refused(config, "task.freeze", "true", "task.freeze: expected false beside task.kind = sentences, got true");
+  check_refused(config, "task.dropout", "0.2", "task.dropout: expected 0.1 beside task.kind = sentences, got 0.2");
   check_refused(config, "train.batch", "1",
                 "train.batch: expected at least 2 pairs in a step of task.kind = sentences, got 1");
   Config plain = config;
