@@ -7,6 +7,23 @@
 #include "tasks/common/models.h"
 
 namespace tapeformer::cli {
+namespace {
+
+// Whether kEndOfText may have stood in the text from which the run learned. In a text without documents it does not,
+// though the tokenizer has it, so what the model predicts after it means nothing.
+bool may_know_end_of_text(const TrainedLanguageModel& run) {
+  const Config::Data& data = run.config.data;
+  const bool is_published = run.checkpoint == checkpoint_name(0) || !run.config.train.init_from.empty();
+  if (is_published || run.config.task_row().name != "language_model" || data.document != DocumentEnd::none) return true;
+  if (data.text.empty()) return false;  // a generated corpus
+  try {
+    return FileText(expand_inputs(data.text), text_options(run.config)).has_documents();
+  } catch (const Error&) {  // the files are not there any more
+    return true;
+  }
+}
+
+}  // namespace
 
 void warn(const std::string& line) { log_warning("{}", line); }
 
@@ -56,24 +73,6 @@ Option target_option(std::string& target) {
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt) {
   return prompt_tokens(*run.tokenizer, *run.model, prompt, text_prefix(run, *run.tokenizer));
 }
-
-namespace {
-
-// Whether kEndOfText may have stood in the text from which the run learned. In a text without documents it does not,
-// though the tokenizer has it, so what the model predicts after it means nothing.
-bool may_know_end_of_text(const TrainedLanguageModel& run) {
-  const Config::Data& data = run.config.data;
-  const bool is_published = run.checkpoint == checkpoint_name(0) || !run.config.train.init_from.empty();
-  if (is_published || run.config.task_row().name != "language_model" || data.document != DocumentEnd::none) return true;
-  if (data.text.empty()) return false;  // a generated corpus
-  try {
-    return FileText(expand_inputs(data.text), text_options(run.config)).has_documents();
-  } catch (const Error&) {  // the files are not there any more
-    return true;
-  }
-}
-
-}  // namespace
 
 std::int32_t text_start(const TrainedLanguageModel& run) {
   const Tokenizer& tokenizer = *run.tokenizer;
