@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "data/text/text_source.h"
 #include "generate/generator.h"
 #include "tasks/text/text_baselines.h"
 #include "tokenizer/special_tokens.h"
@@ -31,10 +32,19 @@ LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData 
   }
 }
 
+std::string LanguageObjective::sample_text() const {
+  const std::string& given = config_.train.sample_prompt;
+  const bool has_documents = config_.data.document != DocumentEnd::none || config_.data.within_document;
+  return given.empty() && !(has_documents && data_.tokenizer->special(kEndOfText)) ? "\n" : given;
+}
+
 std::vector<std::int32_t> LanguageObjective::sample_prompt() const {
   std::vector<std::int32_t> prefix;
   if (!config_.train.init_from.empty()) prefix = data_.tokenizer->frame().before;  // as text_prefix() of the run
-  return prompt_tokens(*data_.tokenizer, *model_, config_.train.sample_prompt, prefix);
+  const std::string text = sample_text();
+  std::vector<std::int32_t> ids = prompt_tokens(*data_.tokenizer, *model_, text, prefix);
+  if (text.empty() && ids.empty()) ids = {*data_.tokenizer->special(kEndOfText)};
+  return ids;
 }
 
 void LanguageObjective::check_sample_prompt() const {
@@ -125,7 +135,7 @@ std::vector<TextSample> LanguageObjective::samples(const std::function<bool()>& 
     prompt = sample_prompt();
   } catch (const Error&) {  // a tokenizer of characters that does not know one of them
   }
-  if (!prompt.empty()) return sample(config_.train.sample_prompt, prompt);
+  if (!prompt.empty()) return sample(sample_text(), prompt);
   const TokenFile& text = data_.valid ? *data_.valid : data_.train;
   prompt.resize(std::min(kPromptTokens, text.size()));
   text.copy(0, prompt);

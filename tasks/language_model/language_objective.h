@@ -26,6 +26,9 @@ class LanguageObjective : public TextObjectiveOf<CausalModel>, private Recurrent
   NamedTensors state() const override;
   void load(const NamedTensors& state) override;
   std::function<void()> hold() override;
+  // Returns train.sample_prompt or, if that is empty and the text has no documents, a line end.
+  std::string sample_text() const;
+  // Returns the tokens of sample_text(); of an empty text, the end of the document before.
   std::vector<std::int32_t> sample_prompt() const;
   // Throws UsageError, before the training begins, if the tokenizer cannot encode the prompt or gives no tokens.
   void check_sample_prompt() const;

@@ -108,7 +108,7 @@ struct Config {
     std::int64_t watch = 0;
     bool trace_nan = true;
     std::int64_t sample_every = 0, sample_tokens = 100;
-    std::string sample_prompt = "\n";
+    std::string sample_prompt;
     CommPrecision comm = CommPrecision::fp32;
     std::int64_t sync_every = 0;
     double outer_lr = 1, outer_momentum = 0.5;

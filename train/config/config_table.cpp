@@ -325,7 +325,8 @@ const std::vector<ConfigEntry>& common_entries() {
             at_least(0)),
         train.key<&T::sample_tokens>("sample_tokens", "tokens of a continuation that train.sample_every makes",
                                      between(1, kMaxSize)),
-        train.key<&T::sample_prompt>("sample_prompt", "the text that train.sample_every continues"),
+        train.key<&T::sample_prompt>("sample_prompt",
+                                     "the text that train.sample_every continues (empty = the beginning of a text)"),
         train.key<&T::comm>("comm",
                             "what travels between the ranks of mpirun: gradients and changes of the weights as they "
                             "are, or rounded to bf16, which halves the bytes"),

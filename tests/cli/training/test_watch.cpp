@@ -95,9 +95,18 @@ TEST_CASE("samples: a language model's are what generate makes, and an encoder-d
   CHECK(sample["input"] == "the");
   CHECK(result_of(box, "generate run --prompt the --tokens 30") == "the" + sample["output"].get<std::string>() + "\n");
   CHECK(box.read("run/report.html").find(sample["output"].dump()) != std::string::npos);
-  check_error(box, kUsage,
-              "train.sample_prompt: expected a text that the run's tokenizer can encode: the text is empty",
-              "train tiny.toml --out new --train.sample_every 8", {"--train.sample_prompt", ""});
+  // Without a prompt, a sample begins as the documents do, if there are any.
+  const std::string stories = "--data.corpus stories --data.lines 60 --train.steps 8 --train.sample_every 8 ";
+  const std::pair<std::string, std::string> documents[] = {
+      {"lines", ""},
+      {"documents", "--data.document line"},
+      {"alone", "--data.document line --data.within_document true"}};
+  for (const auto& each : documents) {
+    CAPTURE(each.first);
+    box.train(each.first, stories + each.second);
+    const Json text = json_of(box, "generate " + each.first + " --json --tokens 100")["text"];
+    CHECK(lines_with(box, each.first, "samples").at(0)["samples"][0]["output"] == text);
+  }
   check_error(box, kUsage, "train.sample_every: expected 0 for bert, which makes no text, got 8",
               "train tiny.toml --out new --train.sample_every 8 --model.type bert");
 
