@@ -80,7 +80,8 @@ TEST_CASE("interchange: what the tokenizer of a published model puts before a te
   const auto scores = json_of(box, "score run --prompt a --options b c --json");
   CHECK(scores["options"][0]["log_likelihood"].get<double>() == doctest::Approx(-tokens[2]["nats"].get<double>()));
   CHECK(json_of(box, "surprisal run --text text.txt --total --json")["after"] == "[CLS]");
-  CHECK(json_of(box, "embed run --text abcd --pool none")["tokens"] == nlohmann::json{"[CLS]", "a", "b", "c", "d"});
+  CHECK(json_of(box, "embed run --text abcd --pool none")["tokens"] ==
+        nlohmann::ordered_json{"[CLS]", "a", "b", "c", "d"});
   box.write("words.tsv", std::string(64, 'a') + "\tx\n");
   CHECK(box.run("probe run --train words.tsv --valid words.tsv")
             .tells("probe: sentence 1 has 65 tokens, the model reads at most 64"));
