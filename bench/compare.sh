@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Measures tapeformer, its lower bound and PyTorch side by side. Each work is measured in several rounds, which alternate
 # between the three; the table shows the medians over the rounds.
-#   build/bench/compare [--rounds N] [--steps N] [--matmul highest|high|medium]
+#   build/bench/compare [--rounds N] [--steps N] [--matmul highest|high|medium|low]
 #                       ["LAYERS HEADS DIM VOCAB BATCH LENGTH [transformer|rnn]" ...]
 # bench/limit measures the lower bound: the step's matrix products alone, plus one pass of AdamW.
-# PyTorch is Debian's python3-torch, under bf16 autocast where --matmul is medium; PEER names another command, which is run
+# PyTorch is Debian's python3-torch, under bf16 autocast where --matmul is medium or low; PEER names another command, which is run
 # in the folder of peers/torch_step.py, with options for the fastest way of that version
 # (PEER="newest/python3 torch_step.py --sdpa --fused"). It gets the fastest settings found for this machine: its best vector
 # kernels, the faster of two choices of OpenBLAS kernels (OpenBLAS's own choice, or those of the instruction set), and a
@@ -31,7 +31,7 @@ read -ra peer_command <<<"${PEER:-/usr/bin/python3 torch_step.py}"
   { echo "compare: /usr/bin/python3 has no torch: install Debian's python3-torch" >&2; exit 1; }
 peer_environment=(OMP_NUM_THREADS="$threads" LD_LIBRARY_PATH="$(echo /usr/lib/*/openblas-openmp)"
   MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000 MALLOC_TOP_PAD_=500000000)
-[ "$matmul" != medium ] || peer_command+=(--bf16)
+[[ $matmul != medium && $matmul != low ]] || peer_command+=(--bf16)
 best_kernels=Haswell
 if grep -q avx512bw /proc/cpuinfo; then best_kernels=SkylakeX peer_environment+=(ATEN_CPU_CAPABILITY=avx512); fi
 

@@ -1,7 +1,7 @@
 // A lower bound for the time of a training step: all its matrix products alone, plus one pass of AdamW over all
 // parameters. Nothing else is counted: no activation, norm, softmax, loss, clipping or copy. Under --matmul highest the
-// products are OpenBLAS's own (one call with all threads), under high and medium those of the step, which round and
-// pack their operands. Prints one JSON line; shared_products_ms is the time of the products when our own threads share
+// products are OpenBLAS's own (one call with all threads), else those of the step, which round and pack their operands.
+// Prints one JSON line; shared_products_ms is the time of the products when our own threads share
 // them.
 //
 // The products of a step, with N = batch·length rows of sources and of targets: each linear layer (in → out) has the
@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/gemm/int8/int8_gemm.h"
 #include "autograd/kernels/optim/adamw.h"
 #include "autograd/tensor/tensor.h"
 #include "bench/work.h"
@@ -25,14 +26,24 @@ struct Limit {
   double products_s = 0, shared_products_s = 0, attention_s = 0, adamw_s = 0, gflop = 0;
 };
 
-// Adds `count` products c (m, n) = a (m, k)·b (k, n) with transposed operands as the step has them.
+// Adds `count` products c (m, n) = a (m, k)·b (k, n) with transposed operands as the step has them. `in_8_bits`: where
+// the precision is low.
 void add_products(const Work& work, std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed,
-                  bool b_transposed, std::int64_t count, Limit& limit) {
+                  bool b_transposed, std::int64_t count, Limit& limit, bool in_8_bits = false) {
   if (count == 0) return;
   const Tensor a = Tensor::full({m, k}, DType::f32, 0.5), b = Tensor::full({k, n}, DType::f32, 0.5);
   const Tensor c = Tensor::full({m, n}, DType::f32, 0);
   const kernels::MatrixView<float> a_view{a.data<float>(), a_transposed ? m : k, a_transposed};
   const kernels::MatrixView<float> b_view{b.data<float>(), b_transposed ? k : n, b_transposed};
+  if (in_8_bits && work.matmul == kernels::MatmulPrecision::low) {
+    const double seconds = static_cast<double>(count) * median_seconds(work, [&] {
+                             kernels::int8_gemm(c.data<float>(), n, a_view.data, a_view.ld, b_view, m, n, k, 0);
+                           });
+    limit.products_s += seconds;
+    limit.shared_products_s += seconds;
+    limit.gflop += 2e-9 * static_cast<double>(count * m * n * k);
+    return;
+  }
   limit.products_s += static_cast<double>(count) * median_seconds(work, [&] {
                         const auto product = work.matmul == kernels::MatmulPrecision::highest
                                                  ? kernels::gemm_by_blas_threads<float>
@@ -46,10 +57,11 @@ void add_products(const Work& work, std::int64_t m, std::int64_t n, std::int64_t
 }
 
 // The three products of one linear layer.
-void add_linear(const Work& work, std::int64_t in, std::int64_t out, std::int64_t count, Limit& limit) {
+void add_linear(const Work& work, std::int64_t in, std::int64_t out, std::int64_t count, Limit& limit,
+                bool is_head = false) {
   const std::int64_t rows = work.batch * work.length;
-  add_products(work, rows, out, in, false, true, count, limit);
-  add_products(work, rows, in, out, false, false, count, limit);
+  add_products(work, rows, out, in, false, true, count, limit, !is_head);
+  add_products(work, rows, in, out, false, false, count, limit, !is_head);
   add_products(work, out, in, rows, true, false, count, limit);
 }
 
@@ -94,7 +106,7 @@ void add_transformer(const Work& work, Limit& limit) {
   add_linear(work, d, 2 * d, cross, limit);
   add_linear(work, d, 4 * d, stacks * work.layers, limit);
   add_linear(work, 4 * d, d, stacks * work.layers, limit);
-  add_linear(work, d, work.vocab, 1, limit);
+  add_linear(work, d, work.vocab, 1, limit, /*is_head=*/true);
   for (std::int64_t stack = 0; stack < stacks + (cross > 0); ++stack) add_attention(work, limit);
   const std::int64_t block = 12 * d * d + 13 * d, cross_part = 4 * d * d + 6 * d;
   const std::int64_t outside = encoder_decoder ? work.vocab * d : (work.vocab + work.length + 2) * d;
@@ -109,7 +121,7 @@ void add_llama(const Work& work, Limit& limit) {
   add_linear(work, d, d, work.layers, limit);
   add_linear(work, d, 2 * ff_dim, work.layers, limit);
   add_linear(work, ff_dim, d, work.layers, limit);
-  add_linear(work, d, work.vocab, 1, limit);
+  add_linear(work, d, work.vocab, 1, limit, /*is_head=*/true);
   add_attention(work, limit);
   const std::int64_t block = d * (qkv + d + 3 * ff_dim + 2) + 2 * head_dim;
   add_adamw(work, work.layers * block + (work.vocab + 1) * d, limit);
@@ -123,7 +135,7 @@ void add_recurrent_model(const Work& work, Limit& limit) {
   add_products(work, work.batch, gates, d, false, true, steps, limit);
   add_products(work, work.batch, d, gates, false, false, steps, limit);
   add_products(work, gates, d, rows, true, false, work.layers, limit);
-  add_linear(work, d, work.vocab, 1, limit);
+  add_linear(work, d, work.vocab, 1, limit, /*is_head=*/true);
   add_adamw(work, work.layers * (2 * gates * d + 2 * gates) + 2 * work.vocab * d + work.vocab, limit);
 }
 

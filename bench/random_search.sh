@@ -32,8 +32,8 @@ awk -v count="$count" -v seed="$seed" '
       layers = one_of("2 3 4 5 6"); dim = one_of("64 96 128 192 256"); context = one_of("64 128 256")
       tokens = one_of("1024 2048 4096 8192"); vocab = one_of("512 1024 2048 4096"); optimizer = one_of("muon muon adamw")
       activation = one_of("swiglu swiglu relu2 gelu"); dropout = one_of("0 0 0.05 0.1"); decay = one_of("0 0.01 0.1")
-      cooldown = one_of("0.2 0.4 0.6 0.8"); adamw = between(1e-3, 1e-2)
-      rates = optimizer == "muon" ? "--optimizer.lr " between(0.005, 0.05) " --optimizer.adamw_lr " adamw : "--optimizer.lr " adamw
+      cooldown = one_of("0.2 0.4 0.6 0.8")
+      rates = optimizer == "muon" ? "--optimizer.lr " between(0.005, 0.05) " --optimizer.adamw_lr " between(3e-4, 1e-2) : "--optimizer.lr " between(1e-3, 1e-2)
       options = sprintf("--model.layers %s --model.dim %s --model.context %s --train.batch %d --tokenizer.vocab %s --optimizer.name %s %s --model.activation %s --model.dropout %s --optimizer.weight_decay %s --schedule.cooldown %s",
                         layers, dim, context, tokens / context, vocab, optimizer, rates, activation, dropout, decay, cooldown)
       name = options

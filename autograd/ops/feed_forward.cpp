@@ -30,7 +30,7 @@ struct FeedForward {
       const auto activate =
           is_gated(activation) ? kernels::gated_activation_forward<T> : kernels::bias_activation_forward<T>;
       activate(activation, h.data<T>(), rows.data<T>(), data_or_null<T>(up_bias), rows.size(0), hidden);
-      multiply(y.data<T>(), T{0}, h, false, down_weight, true);
+      multiply_by_weight(y.data<T>(), T{0}, h, down_weight, true);
     });
     add_bias(y, b2);
     if (context.recording()) u = rows;
@@ -42,7 +42,7 @@ struct FeedForward {
     const Tensor g = readable_by_blas(dy.reshape({rows, down_weight.size(0)}));
     const Tensor dh = Tensor::empty({rows, hidden}, u.dtype());
     dispatch_floating(u.dtype(), [&]<class T>(T) {
-      multiply(dh.data<T>(), T{0}, g, false, down_weight, false);
+      multiply_by_weight(dh.data<T>(), T{0}, g, down_weight, false);
       const auto activate =
           is_gated(activation) ? kernels::gated_activation_backward<T> : kernels::bias_activation_backward<T>;
       activate(activation, u.data<T>(), dh.data<T>(), data_or_null<T>(up_bias), rows, hidden);

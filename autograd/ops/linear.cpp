@@ -18,7 +18,7 @@ struct Linear {
     Dims sizes = in.sizes();
     sizes[sizes.rank() - 1] = outputs;
     const Tensor y = Tensor::empty(sizes, in.dtype());
-    dispatch_floating(in.dtype(), [&]<class T>(T) { multiply(y.data<T>(), T{0}, source, false, matrix, true); });
+    dispatch_floating(in.dtype(), [&]<class T>(T) { multiply_by_weight(y.data<T>(), T{0}, source, matrix, true); });
     add_bias(y, bias);
     x = context.save(0, source);
     weight = context.save(1, matrix);
@@ -31,7 +31,7 @@ struct Linear {
       multiply(out, beta, g, true, x.get().reshape({rows, features}), false);
     });
     x = {};  // frees x before its gradient is allocated
-    write_gradient(dx, [&]<class T>(T* out, T beta) { multiply(out, beta, g, false, weight.get(), false); });
+    write_gradient(dx, [&]<class T>(T* out, T beta) { multiply_by_weight(out, beta, g, weight.get(), false); });
     write_bias_gradient(dbias, dy);
   }
 };

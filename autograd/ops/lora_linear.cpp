@@ -27,7 +27,7 @@ struct LoraLinear {
     const Tensor y = Tensor::empty(sizes, in.dtype());
     h = Tensor::empty({rows, down.size(0)}, in.dtype());
     dispatch_floating(in.dtype(), [&]<class T>(T) {
-      multiply(y.data<T>(), T{0}, source, false, matrix, true);
+      multiply_by_weight(y.data<T>(), T{0}, source, matrix, true);
       multiply(h.data<T>(), T{0}, z_rows, false, a_rows, true);
     });
     add_bias(y, bias);
@@ -63,7 +63,7 @@ struct LoraLinear {
     write_gradient(dweight, [&]<class T>(T* out, T beta) {
       multiply(out, beta, g, true, x.get().reshape({rows, features}), false);
     });
-    write_gradient(dx, [&]<class T>(T* out, T beta) { multiply(out, beta, g, false, matrix, false); });
+    write_gradient(dx, [&]<class T>(T* out, T beta) { multiply_by_weight(out, beta, g, matrix, false); });
     write_bias_gradient(dbias, dy);
   }
 

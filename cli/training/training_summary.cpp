@@ -84,7 +84,7 @@ void print_verdict(const ResolvedConfig& config, const Objective& objective, con
 
 // Returns samples of what the present weights write, within a part of the time of the training.
 std::vector<TextSample> new_samples(const ResolvedConfig& config, Objective& objective, double training_seconds) {
-  const kernels::MatmulPrecisionScope precision(matmul_precision(config));
+  const kernels::MatmulPrecisionScope precision(inference_precision(matmul_precision(config)));
   constexpr double kShare = 1.0 / 60, kLeast = 0.5;  // of the time of the training, and in seconds
   const double end = steady_seconds() + std::max(kLeast, kShare * training_seconds);
   return objective.samples([end] { return !StopSignal::requested() && steady_seconds() < end; });

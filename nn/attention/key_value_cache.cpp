@@ -14,7 +14,7 @@ namespace {
 // Returns the format in which a cache keeps keys and values of this dtype: bf16 where products in bf16 would round them
 // anyway, except under BatchInvariant, where one query and many must give the same bits.
 DType cached_dtype(DType dtype) {
-  const bool rounds = kernels::MatmulPrecisionScope::current() == kernels::MatmulPrecision::medium;
+  const bool rounds = kernels::rounds_to_bf16(kernels::MatmulPrecisionScope::current());
   return dtype == DType::f32 && rounds && !kernels::BatchInvariant::is_on() ? DType::bf16 : dtype;
 }
 

@@ -90,6 +90,7 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
   MatmulSetting matmul = options.matmul.value_or(matmul_for(options.weights, trained.config.train.matmul));
   if (matmul == MatmulSetting::automatic) matmul = fastest_matmul();
   trained.matmul = matmul_precision(matmul);
+  if (!options.matmul) trained.matmul = inference_precision(trained.matmul);
   const TaskRow& family_task = find_task_row(trained.config.family().task);
   const bool holds_f32 = options.weights.value_or(WeightFormat::f32) == WeightFormat::f32;
   if (family_task.heads.f32_only && !holds_f32)

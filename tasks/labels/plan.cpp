@@ -25,7 +25,7 @@ void choose_for_scratch(PlanDraft& draft, const TextSize& text, double mean_byte
   if (!draft.is_given("tokenizer.file")) {
     draft.choose("tokenizer.kind", std::string("bpe"), "it has no unknown words");
     if (draft.text("tokenizer.kind") == "bpe")
-      draft.choose("tokenizer.vocab", vocab_for(text.bytes, tuning::kTextVocab), describe(text));
+      draft.choose("tokenizer.vocab", vocab_for(text.bytes, tuning::kLabelVocab), describe(text));
   }
   const double mean = mean_bytes / token_bytes(draft.config(), text);
   draft.choose(

@@ -47,6 +47,11 @@ void explain_size(SizedDraft& sized, const StepTokens& step_tokens) {
   draft.choose("model.dim", draft.integer("model.dim"), "chosen with the layers");
 }
 
+// The numbers that products read, for the reasons of plans.
+std::string_view numbers_of(MatmulSetting setting) {
+  return setting == MatmulSetting::low ? "8 bits" : setting == MatmulSetting::highest ? "f32" : "bf16";
+}
+
 }  // namespace
 
 ParameterCounts count_parameters(const Module& model) {
@@ -86,7 +91,7 @@ SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> lad
   std::optional<Config> before;
   int tried = 0;
   PlanDraft fastest = draft;
-  fastest.choose(kMatmulKey, word_of(fastest_matmul()), "");
+  fastest.choose(kMatmulKey, word_of(fast_matmuls().front()), "");
   for (const tuning::Rung& rung : ladder) {
     SizedDraft sized{.draft = fastest};
     choose_rung(sized.draft, rung);
@@ -115,26 +120,28 @@ SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> lad
 
 void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens) {
   PlanDraft& draft = sized.draft;
-  const MatmulSetting fastest = fastest_matmul();
-  const auto set_speed = [&](double seconds) {
-    sized.step_seconds = seconds;
-    sized.tokens = steps_seconds(draft.request().minutes) / seconds * step_tokens(draft.resolved());
-  };
-  const bool has_bf16 = fastest != MatmulSetting::highest;
-  draft.choose(kMatmulKey, word_of(fastest),
-               has_bf16 ? "bf16: this CPU multiplies it" : "f32: this CPU has no products in bf16");
-  const std::optional<double> first = draft.request().step_seconds(draft.resolved());
-  if (!first) return;
-  set_speed(*first);
-  if (draft.is_given(kMatmulKey) || !has_bf16) return;
-  PlanDraft other = draft;
-  other.choose(kMatmulKey, word_of(MatmulSetting::highest), "");
-  const std::optional<double> in_f32 = draft.request().step_seconds(other.resolved());
-  if (!in_f32) return;
-  const bool wins = *first > tuning::kClearlyFaster * *in_f32;
-  draft.choose(kMatmulKey, word_of(wins ? MatmulSetting::highest : fastest),
-               fmt::format("a step takes {:.3g} ms in bf16, {:.3g} ms in f32", 1e3 * *first, 1e3 * *in_f32));
-  if (wins) set_speed(*in_f32);
+  const std::vector<MatmulSetting> settings = fast_matmuls();
+  MatmulSetting best = settings.front();
+  std::string measured;
+  for (const MatmulSetting setting : settings) {
+    PlanDraft other = draft;
+    other.choose(kMatmulKey, word_of(setting), "");
+    const std::optional<double> seconds = draft.request().step_seconds(other.resolved());
+    if (!seconds) break;
+    if (measured.empty() || tuning::kClearlyFaster * *seconds < sized.step_seconds) {
+      best = setting;
+      sized.step_seconds = *seconds;
+      sized.tokens = steps_seconds(draft.request().minutes) / *seconds * step_tokens(other.resolved());
+    }
+    measured += fmt::format("{}{:.3g} ms in {}", measured.empty() ? "a step takes " : ", ", 1e3 * *seconds,
+                            numbers_of(setting));
+    if (draft.is_given(kMatmulKey)) return;  // the user's was measured
+  }
+  const bool has_choice = settings.size() > 1;
+  draft.choose(kMatmulKey, word_of(best),
+               !has_choice        ? "f32: this CPU has no products in bf16"
+               : measured.empty() ? str_cat(numbers_of(best), ": this CPU has such products")
+                                  : measured);
 }
 
 void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens, const SpeedRules& rules) {

@@ -47,8 +47,8 @@ double steps_seconds(double minutes);
 SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> ladder, const DataSize& data,
                        const StepTokens& step_tokens, const std::function<void(PlanDraft&)>& with_rates);
 
-// Measures the steps of the draft as it is now, and chooses train.matmul: the products that the CPU is made for, or
-// those in f32 if they are clearly faster.
+// Measures the steps of the draft as it is now, and chooses train.matmul: the first of fast_matmuls(), unless a more
+// exact one is clearly faster.
 void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens);
 
 // The rules by which choose_by_speed() chooses.

@@ -35,6 +35,17 @@ void add_beginning(FilesBeginning& sample, const std::filesystem::path& path) {
   sample.of_bytes += static_cast<double>(reader->consumed());
 }
 
+std::size_t different_words(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\r\n";
+  std::unordered_set<std::string_view> words;
+  for (std::size_t begin = text.find_first_not_of(kSpaces); begin < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(kSpaces, begin), text.size());
+    words.insert(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(kSpaces, end);
+  }
+  return words.size();
+}
+
 TextSize scaled(const std::string& sample, double times) {
   std::unordered_set<std::string_view> different;
   double characters = 0, lines = 0, empty_lines = 0;
@@ -50,7 +61,8 @@ TextSize scaled(const std::string& sample, double times) {
           .characters = times * characters,
           .lines = times * lines,
           .empty_lines = times * empty_lines,
-          .different = different.size()};
+          .different = different.size(),
+          .words = different_words(sample)};
 }
 
 }  // namespace
@@ -89,7 +101,12 @@ void choose_text_tokenizer(PlanDraft& draft, const TextSize& text) {
       text.bytes <= tuning::kCharBytes && text.different <= static_cast<std::size_t>(tuning::kMostCharacters);
   draft.choose("tokenizer.kind", std::string(small ? "char" : "bpe"), describe(text));
   if (draft.text("tokenizer.kind") != "bpe") return;
-  draft.choose("tokenizer.vocab", vocab_for(text.bytes, tuning::kTextVocab), describe(text));
+  const std::int64_t of_size = vocab_for(text.bytes, tuning::kTextVocab), least = tuning::kTextVocab[0].vocab;
+  const auto of_words = static_cast<std::int64_t>(tuning::kTokensOfWord * static_cast<double>(text.words));
+  const bool few_words = of_words < of_size;
+  draft.choose("tokenizer.vocab", few_words ? power_of_two(static_cast<double>(of_words), least, of_size) : of_size,
+               few_words ? fmt::format("{} bytes of text with {} different words", amount(text.bytes), text.words)
+                         : describe(text));
 }
 
 std::int64_t vocab_size(const Config& config, const TextSize& text) {

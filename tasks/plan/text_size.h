@@ -14,6 +14,7 @@ struct TextSize {
   double lines = 0;           // estimated, with the empty ones
   double empty_lines = 0;     // estimated
   std::size_t different = 0;  // different characters in the sample
+  std::size_t words = 0;      // different words in the sample, between white space
 };
 
 // Reads the beginning of the files, at most tuning::kSampleBytes of each and of all together. Compressed files are

@@ -36,8 +36,7 @@ inline constexpr double kStepsShare = 0.88;
 // is divided, and the seconds of the longest measurement.
 inline constexpr double kMeasuringShare = 0.04, kMeasuringLeast = 1, kLongestMeasurement = 2;
 inline constexpr int kMeasurements = 8;
-// The factor by which a step must be faster with products in f32 than in bf16 to get them, as it may be for small
-// models.
+// The factor by which a step must be faster with more exact products to get them, as it may be for small models.
 inline constexpr double kClearlyFaster = 1.03;
 // The largest share of the machine's memory for weights, gradients and moments, and for the activations of a
 // micro-step, and about how many bytes these take for each token, layer and unit of the width (48 to 58 were measured).
@@ -45,15 +44,19 @@ inline constexpr double kMemoryShare = 0.25, kActivationBytes = 60;
 
 // Tokenizers. A text is read by characters if it is small and has few different ones.
 inline constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;
-inline constexpr double kCharBytes = 3e6;
+inline constexpr double kCharBytes = 1.5e6;
 inline constexpr std::int64_t kMostCharacters = 200;
-// The vocabulary of byte pairs for texts of up to `up_to` bytes (kTextVocab), and for up to `up_to` pairs of sentences
-// (kPairVocab). The bytes of a token are about those of English prose.
+// The vocabulary of byte pairs for texts of up to `up_to` bytes that a language model reads (kTextVocab; measured with
+// 1.1 to 11 MB, docs/learning.md), for texts with labels (kLabelVocab), and for up to `up_to` pairs of sentences
+// (kPairVocab). A text of few different words has fewer tokens: at most so many for each word, and kTextVocab's least.
+// The bytes of a token are about those of English prose.
 struct VocabRow {
   double up_to;
   std::int64_t vocab;
 };
-inline constexpr VocabRow kTextVocab[] = {{1e6, 512}, {5e6, 1024}, {25e6, 2048}, {200e6, 4096}, {1e300, 8192}};
+inline constexpr VocabRow kTextVocab[] = {{3e5, 512}, {1.5e6, 1024}, {50e6, 4096}, {1e300, 8192}};
+inline constexpr double kTokensOfWord = 3;
+inline constexpr VocabRow kLabelVocab[] = {{1e6, 512}, {5e6, 1024}, {25e6, 2048}, {200e6, 4096}, {1e300, 8192}};
 inline constexpr VocabRow kPairVocab[] = {{3000, 512}, {10000, 2000}, {20000, 4000}, {200000, 8000}, {1e300, 16000}};
 inline constexpr double kTokenBytesBase = 1, kTokenBytesPerDoubling = 0.55;  // 1 + 0.55 log2(vocab / 256)
 inline constexpr double kWordCharacters = 5;                                 // of a word with the space before it

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "autograd/gradcheck/op_cases.h"
+#include "autograd/kernels/gemm/batch_invariant.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/gemm/precision.h"
 #include "autograd/ops/ops.h"
 
@@ -51,7 +53,7 @@ double relative_distance(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-TEST_CASE("medium and high: values and gradients of every op are those of f64, up to the rounding of products") {
+TEST_CASE("Lower precisions: values and gradients of every op are those of f64, up to the rounding of products") {
   std::set<std::string> rounded;  // ops whose results change with the precision
   for (const OpCase& row : op_cases()) {
     // recompute() repeats other ops, and has weights of f64. Rounding moves a number across the kink of relu.
@@ -77,4 +79,36 @@ TEST_CASE("medium and high: values and gradients of every op are those of f64, u
                                        "packed_self_attention", "recurrent", "scaled_dot_product_attention"};
   for (const std::string& op : rounded) CHECK_MESSAGE(expected.count(op) == 1, op);
   for (const std::string& op : expected) CHECK_MESSAGE(rounded.count(op) == 1, op);
+}
+
+TEST_CASE("low: a layer's value and its input's gradient are in 8 bits where it has many rows, all else as in medium") {
+  const Tensor x = random_normal({24, 40}, 1), weight = random_normal({48, 40}, 2), bias = random_normal({48}, 3);
+  const Tensor down = random_normal({40, 48}, 4), a = random_normal({3, 40}, 5), b = random_normal({48, 3}, 6);
+  const auto layer = [](std::span<const Variable> in) { return linear(in[0], in[1], in[2]); };
+  const auto lora = [](std::span<const Variable> in) {
+    return lora_linear(in[0], in[1], in[2], in[0], {in[3], in[4], {{0, 48}}, 0.5});
+  };
+  const auto feed = [](std::span<const Variable> in) {
+    return feed_forward(in[0], {in[1], in[2], in[3], {}}, ActivationKind::gelu);
+  };
+  const auto check = [](const OpCase& row, const std::vector<bool>& changes) {
+    CAPTURE(row.op);
+    const std::vector<Tensor> exact = value_and_gradients(row, DType::f32, MatmulPrecision::highest);
+    const std::vector<Tensor> medium = value_and_gradients(row, DType::f32, MatmulPrecision::medium);
+    const std::vector<Tensor> low = value_and_gradients(row, DType::f32, MatmulPrecision::low);
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      CAPTURE(i);
+      CHECK((relative_distance(low[i], medium[i]) > 0) == changes[i]);
+      CHECK(relative_distance(low[i], exact[i]) < 3e-2);
+    }
+  };
+  // The value, and the gradients of the inputs in turn.
+  check({"linear", "", {x, weight, bias}, layer}, {true, true, false, false});
+  check({"lora_linear", "", {x, weight, bias, a, b}, lora}, {true, true, false, false, false, false});
+  // The gradients of the first layer's weight and bias, and of the second one's weight, follow from values in 8 bits.
+  check({"feed_forward", "", {x, weight, bias, down}, feed}, {true, true, true, true, true});
+  const Tensor few = x.slice(0, 0, kernels::kFewRows).clone();
+  check({"linear, few rows", "", {few, weight, bias}, layer}, {false, false, false, false});
+  const kernels::BatchInvariant invariant;
+  check({"linear, each row by itself", "", {x, weight, bias}, layer}, {false, false, false, false});
 }

@@ -179,6 +179,7 @@ double attention_tolerance() {
     case kernels::MatmulPrecision::high:
       return 12 * 0x1p-16;
     case kernels::MatmulPrecision::medium:
+    case kernels::MatmulPrecision::low:
       return 12 * 0x1p-8;
   }
   return 0;

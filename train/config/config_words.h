@@ -13,7 +13,7 @@ enum class ClassWeights { none, balanced };
 enum class TokenizerKind { character, word, bpe };
 
 // A kernels::MatmulPrecision, or `automatic`: the one that suits the CPU.
-enum class MatmulSetting { automatic, highest, high, medium };
+enum class MatmulSetting { automatic, highest, high, medium, low };
 
 // The number format of the data that the ranks send to each other.
 enum class CommPrecision { fp32, bf16 };
@@ -39,7 +39,8 @@ struct Words<MatmulSetting> {
   static constexpr std::pair<MatmulSetting, std::string_view> list[] = {{MatmulSetting::automatic, "auto"},
                                                                         {MatmulSetting::highest, "highest"},
                                                                         {MatmulSetting::high, "high"},
-                                                                        {MatmulSetting::medium, "medium"}};
+                                                                        {MatmulSetting::medium, "medium"},
+                                                                        {MatmulSetting::low, "low"}};
 };
 
 template <>

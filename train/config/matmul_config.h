@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "autograd/kernels/gemm/precision.h"
 #include "train/config/config.h"
@@ -11,11 +12,19 @@ namespace tapeformer {
 // Returns what `auto` means on this CPU: medium if the CPU can multiply bf16 numbers, else highest.
 MatmulSetting fastest_matmul();
 
+// Returns the settings that may make training steps fastest on this CPU, from the least exact one to `highest`. `low`
+// is not among them on CPUs with AMX, whose products in bf16 are as fast as those of AVX512_VNNI in 8 bits.
+std::vector<MatmulSetting> fast_matmuls();
+
 // Returns the precision that a setting names. Throws Error for `automatic`, which resolve() should have replaced.
 kernels::MatmulPrecision matmul_precision(MatmulSetting setting);
 inline kernels::MatmulPrecision matmul_precision(const ResolvedConfig& config) {
   return matmul_precision(config.train.matmul);
 }
+
+// Returns the precision of what is computed with a model outside of training steps: low, which makes these faster, is
+// medium there.
+kernels::MatmulPrecision inference_precision(kernels::MatmulPrecision precision);
 
 // Returns a description such as "medium: bf16, by AVX512_BF16, sums in f32".
 std::string describe_matmul(kernels::MatmulPrecision precision);

@@ -126,7 +126,10 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   if (seconds > 0) {
     result.update_seconds = median(updates);
     result.micro_seconds = std::max(0.0, (shapes_vary ? mean(steps) : median(steps)) - result.update_seconds);
-    if (objective->can_evaluate()) result.evaluation_seconds = evaluation_time(*objective, seconds / 4);
+    if (objective->can_evaluate()) {
+      const kernels::MatmulPrecisionScope evaluating(inference_precision(precision.current()));
+      result.evaluation_seconds = evaluation_time(*objective, seconds / 4);
+    }
   }
   if (progress) progress(1);
   result.activation_bytes = memory_stats().peak - state_bytes;

@@ -42,7 +42,7 @@ class Trainer {
   }
 
   TrainEnd run() {
-    const kernels::MatmulPrecisionScope precision(matmul_precision(config_));
+    const kernels::MatmulPrecisionScope precision(inference_precision(matmul_precision(config_)));
     try {
       return run_to_end();
     } catch (const Error&) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/gemm/int8/int8_gemm.h"
 #include "autograd/tensor/tensor.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -32,8 +33,12 @@ double measure_peak_flops(kernels::MatmulPrecision precision) {
   double best = 1e9;
   for (int i = 0; i < 3 || steady_seconds() - first < kBudget; ++i) {
     const double begin = steady_seconds();
-    kernels::gemm(c.data<float>(), kSize, {a.data<float>(), kSize}, {a.data<float>(), kSize}, kSize, kSize, kSize, 1.0f,
-                  0.0f);
+    const kernels::MatrixView<float> b{a.data<float>(), kSize, true};
+    if (precision == kernels::MatmulPrecision::low) {
+      kernels::int8_gemm(c.data<float>(), kSize, b.data, kSize, b, kSize, kSize, kSize, 0);
+    } else {
+      kernels::gemm(c.data<float>(), kSize, {b.data, kSize}, b, kSize, kSize, kSize, 1.0f, 0.0f);
+    }
     best = std::min(best, steady_seconds() - begin);
   }
   return kFlops / best;

@@ -1,7 +1,10 @@
 // Views of tensors as matrices that BLAS can read.
 #pragma once
 
+#include "autograd/kernels/gemm/batch_invariant.h"
 #include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/gemm/int8/int8_gemm.h"
+#include "autograd/kernels/gemm/precision.h"
 #include "autograd/tensor/tensor.h"
 
 namespace tapeformer {
@@ -33,6 +36,24 @@ void multiply(T* out, T beta, const Tensor& a, bool a_transposed, const Tensor& 
     }
   }
   kernels::gemm(out, n, left, matrix_view<T>(b, b_transposed), m, n, k, T{1}, beta);
+}
+
+// The same for rows x of a layer and its weight: x Wᵀ if `transposed`, else x W. MatmulPrecision::low rounds both to 8
+// bits, unless x has few rows (then most of the time would go into the weight) or its rows must not depend on each
+// other.
+template <class T>
+void multiply_by_weight(T* out, T beta, const Tensor& x, const Tensor& weight, bool transposed) {
+  if constexpr (std::is_same_v<T, float>) {
+    const std::int64_t rows = x.size(0), k = x.size(1);
+    if (kernels::MatmulPrecisionScope::current() == kernels::MatmulPrecision::low && weight.dtype() == DType::f32 &&
+        rows > kernels::kFewRows && k <= kernels::kInt8LongestSum && !kernels::BatchInvariant::is_on()) {
+      const Tensor dense = matrix_view<float>(x).transposed ? x.contiguous() : x;  // x may be a transposed view
+      const kernels::MatrixView<float> left = matrix_view<float>(dense), right = matrix_view<float>(weight, transposed);
+      const std::int64_t columns = weight.size(transposed ? 0 : 1);
+      return kernels::int8_gemm(out, columns, left.data, left.ld, right, rows, columns, k, beta);
+    }
+  }
+  multiply(out, beta, x, false, weight, transposed);
 }
 
 }  // namespace tapeformer

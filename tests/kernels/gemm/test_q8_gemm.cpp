@@ -42,9 +42,9 @@ double rounded_to_8_bits(const float* row, std::int64_t i) {
 template <class F>
 void for_each_way(const F& f) {
   f();
-  kernels::force_portable_q8(true);
+  kernels::force_portable_int8(true);
   for_each_simd_target(f);
-  kernels::force_portable_q8(false);
+  kernels::force_portable_int8(false);
 }
 
 std::vector<float> multiply(decltype(kernels::q8_gemm)& gemm, const std::vector<float>& a, Q8Matrix& b, std::int64_t m,

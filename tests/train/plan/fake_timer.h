@@ -12,7 +12,7 @@ namespace tapeformer {
 struct FakeMachine {
   double flops = 20e9;
   int most = 1000;                            // measurements for which there is time
-  double f32 = 1;                             // how many times a step in f32 takes
+  double f32 = 1, bf16 = 1;                   // how many times a step in f32, or in bf16, takes
   std::vector<ResolvedConfig> measured = {};  // in this order
 
   StepTimer timer() {
@@ -25,7 +25,9 @@ struct FakeMachine {
       const double tokens = config.train.batch_tokens > 0
                                 ? static_cast<double>(config.train.batch_tokens * config.train.accumulate)
                                 : rows * static_cast<double>(config.block_size());
-      const double times = config.train.matmul == MatmulSetting::highest ? f32 : 1;
+      const double times = config.train.matmul == MatmulSetting::highest  ? f32
+                           : config.train.matmul == MatmulSetting::medium ? bf16
+                                                                          : 1;
       return times * 6 * tokens * static_cast<double>(model->parameter_count()) / flops;
     };
   }

@@ -124,13 +124,16 @@ TEST_CASE("plan: small texts are read by characters, others by byte pairs; many 
   CHECK(chosen(small, "model.dropout") != "0.0");
   const Plan large = make_plan(stories(machine, 0.1, 1'000'000));
   CHECK(chosen(large, "tokenizer.kind") == "bpe");
-  CHECK(chosen(large, "tokenizer.vocab") == "8192");
+  CHECK(chosen(large, "tokenizer.vocab") == "1024");  // stories have few different words
   CHECK(chosen(large, "model.dropout") == "0.0");
   // Beside Muon the vocabulary decides on AdamW's rate too; without Muon it does not.
   const auto adam_rate = [](const ResolvedConfig& config, double share) {
     return rate_for(share * tuning::kAdamRate, tuning::kAdamPower, *config.model_dim());
   };
-  const ResolvedConfig of_small = resolve(small.config), of_large = resolve(large.config);
+  PlanRequest many_tokens = stories(machine, 0.1, 1'000'000);
+  many_tokens.given.tokenizer.vocab = 4096;
+  many_tokens.given_keys.insert("tokenizer.vocab");
+  const ResolvedConfig of_small = resolve(small.config), of_large = resolve(make_plan(many_tokens).config);
   CHECK(std::get<double>(of_small.optimizer.options.at("adamw_lr")) == adam_rate(of_small, tuning::kLeastRateShare));
   CHECK(std::get<double>(of_large.optimizer.options.at("adamw_lr")) == adam_rate(of_large, 1));
   PlanRequest by_adamw = stories(machine, 30, 1000);
@@ -175,16 +178,17 @@ TEST_CASE("plan: where the text has documents, as generated corpora have, no tok
 TEST_CASE("plan: sizes of files are told without reading them, compressed ones by their beginning") {
   const TempFolder folder;
   std::string text;
-  while (text.size() < 4'000'000) text += "A line of some text, which is always the same.\n";
+  for (int line = 0; text.size() < 4'000'000; ++line)
+    text += "A line of some text, whose number is " + std::to_string(line) + ".\n";
   folder.write("large.txt", text);
   FakeMachine machine;
   PlanRequest request = stories(machine, 1);
   request.given.data.corpus = "";
   request.given.data.text = {(folder.path / "large.txt").string()};
-  CHECK(chosen(make_plan(request), "tokenizer.vocab") == "1024");
+  CHECK(chosen(make_plan(request), "tokenizer.vocab") == "4096");
   folder.write("large.txt.gz", gzip(text));
   request.given.data.text = {(folder.path / "large.txt.gz").string()};
-  CHECK(chosen(make_plan(request), "tokenizer.vocab") == "1024");
+  CHECK(chosen(make_plan(request), "tokenizer.vocab") == "4096");
   // The beginning of a long text stands for all of it; a validation text of its own is evaluated in part.
   request.given.data.valid = {(folder.path / "large.txt").string()};
   const Plan both = make_plan(request);
@@ -195,18 +199,32 @@ TEST_CASE("plan: sizes of files are told without reading them, compressed ones b
   CHECK_THROWS_WITH(make_plan(request),
                     "--minutes: expected text in files, whose size is known, got standard input, "
                     "which can be read only once");
+  // So many tokens would need more different words.
+  folder.write("same.txt", std::string(2'000'000, ' ') + "always the same");
+  request.given.data.text = {(folder.path / "same.txt").string()};
+  const Plan same = make_plan(request);
+  CHECK(chosen(same, "tokenizer.kind") == "bpe");
+  CHECK(chosen(same, "tokenizer.vocab") == "512");
   folder.write("short.txt", "A short text.");
   request.given.data.text = {(folder.path / "short.txt").string()};
   CHECK_THROWS_WITH(make_plan(request), "--minutes: expected at least 512 tokens of text, got about 11");
 }
 
-TEST_CASE("plan: products in bf16 where the CPU has them, unless those in f32 are clearly faster") {
-  if (fastest_matmul() == MatmulSetting::highest) return;
+TEST_CASE("plan: products in 8 bits or bf16 where the CPU has them, unless more exact ones are clearly faster") {
+  const MatmulSetting usual = fast_matmuls().front();
+  if (usual == MatmulSetting::highest) return;
   for (const double f32 : {0.5, 0.99, 2.0}) {
     FakeMachine machine{.f32 = f32};
-    CHECK(chosen(make_plan(stories(machine, 1)), "train.matmul") == (f32 == 0.5 ? "highest" : "medium"));
-    CHECK((machine.measured.front().train.matmul == fastest_matmul()));  // sizes are compared in what is faster
+    CHECK(chosen(make_plan(stories(machine, 1)), "train.matmul") == (f32 == 0.5 ? "highest" : word_of(usual)));
+    CHECK((machine.measured.front().train.matmul == usual));  // sizes are compared in what is faster
   }
+  FakeMachine machine{.bf16 = 0.9};
+  const Plan plan = make_plan(stories(machine, 1));
+  CHECK(chosen(plan, "train.matmul") == "medium");
+  PlanRequest request = stories(machine, 1);
+  request.given.train.matmul = MatmulSetting::low;
+  request.given_keys.insert("train.matmul");
+  CHECK(resolve(make_plan(request).config).train.matmul == MatmulSetting::low);
 }
 
 TEST_CASE("plan: steps and evaluations are whole rounds of local steps") {

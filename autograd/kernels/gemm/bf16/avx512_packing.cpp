@@ -11,37 +11,6 @@ HWY_PUSH_ATTRIBUTES(TAPEFORMER_AVX512_BF16)
 namespace tapeformer::kernels {
 namespace {
 
-// A 16 × 16 matrix of pairs of bf16, transposed.
-inline void transpose(__m512i (&x)[16]) {
-  __m512i y[16];
-#pragma GCC unroll 8
-  for (int i = 0; i < 16; i += 2) {
-    y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
-    y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 16; i += 4) {
-    x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
-    x[i + 1] = _mm512_unpackhi_epi64(y[i], y[i + 2]);
-    x[i + 2] = _mm512_unpacklo_epi64(y[i + 1], y[i + 3]);
-    x[i + 3] = _mm512_unpackhi_epi64(y[i + 1], y[i + 3]);
-  }
-  // x[4b + c] holds, in each quarter q, column 4q + c of the rows 4b to 4b + 3.
-#pragma GCC unroll 4
-  for (int c = 0; c < 4; ++c) {
-    const __m512i low01 = _mm512_shuffle_i32x4(x[c], x[4 + c], 0x88),
-                  high01 = _mm512_shuffle_i32x4(x[c], x[4 + c], 0xDD);
-    const __m512i low23 = _mm512_shuffle_i32x4(x[8 + c], x[12 + c], 0x88),
-                  high23 = _mm512_shuffle_i32x4(x[8 + c], x[12 + c], 0xDD);
-    y[c] = _mm512_shuffle_i32x4(low01, low23, 0x88);
-    y[8 + c] = _mm512_shuffle_i32x4(low01, low23, 0xDD);
-    y[4 + c] = _mm512_shuffle_i32x4(high01, high23, 0x88);
-    y[12 + c] = _mm512_shuffle_i32x4(high01, high23, 0xDD);
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) x[i] = y[i];
-}
-
 // What rounding took away, rounded in turn.
 inline __m512i rest_of(__m512 low, __m512 high, __m512i rounded) {
   return round(_mm512_sub_ps(low, widen(_mm512_castsi512_si256(rounded))),

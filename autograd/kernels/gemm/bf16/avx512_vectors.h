@@ -16,6 +16,7 @@
 #include "hwy/base.h"
 
 #define TAPEFORMER_AVX512_BF16 "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16"
+#define TAPEFORMER_AVX512_VNNI TAPEFORMER_AVX512_BF16 ",avx512vnni"
 
 HWY_PUSH_ATTRIBUTES(TAPEFORMER_AVX512_BF16)
 
@@ -59,6 +60,37 @@ inline __m128 sums_of_lanes(const __m512* v) {
                                         _mm512_castpd_ps(_mm512_unpackhi_pd(pairs01, pairs23)));
   const __m256 halves = _mm256_add_ps(_mm512_castps512_ps256(quarters), _mm512_extractf32x8_ps(quarters, 1));
   return _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1));
+}
+
+// A 16 × 16 matrix of numbers of 32 bits, transposed.
+inline void transpose(__m512i (&x)[16]) {
+  __m512i y[16];
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
+    y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {
+    x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
+    x[i + 1] = _mm512_unpackhi_epi64(y[i], y[i + 2]);
+    x[i + 2] = _mm512_unpacklo_epi64(y[i + 1], y[i + 3]);
+    x[i + 3] = _mm512_unpackhi_epi64(y[i + 1], y[i + 3]);
+  }
+  // x[4b + c] holds, in each quarter q, column 4q + c of the rows 4b to 4b + 3.
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+    const __m512i low01 = _mm512_shuffle_i32x4(x[c], x[4 + c], 0x88),
+                  high01 = _mm512_shuffle_i32x4(x[c], x[4 + c], 0xDD);
+    const __m512i low23 = _mm512_shuffle_i32x4(x[8 + c], x[12 + c], 0x88),
+                  high23 = _mm512_shuffle_i32x4(x[8 + c], x[12 + c], 0xDD);
+    y[c] = _mm512_shuffle_i32x4(low01, low23, 0x88);
+    y[8 + c] = _mm512_shuffle_i32x4(low01, low23, 0xDD);
+    y[4 + c] = _mm512_shuffle_i32x4(high01, high23, 0x88);
+    y[12 + c] = _mm512_shuffle_i32x4(high01, high23, 0xDD);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) x[i] = y[i];
 }
 
 // 16 bf16 as f32.

@@ -38,9 +38,10 @@ void q8_skinny_gemm(float* c, std::int64_t ldc, const float* a, std::int64_t lda
 void q8_gemm(float* c, std::int64_t ldc, const float* a, std::int64_t lda, const Q8Rows& b, std::int64_t m,
              std::int64_t n, std::int64_t k);
 
-// Whether this CPU multiplies whole numbers of 8 bits by AVX512_VNNI. For tests: force_portable_q8(true) leaves it
-// unused, for all threads.
+// Whether this CPU multiplies whole numbers of 8 bits by AVX512_VNNI, and whether it is used, as here and by
+// int8_gemm. For tests: force_portable_int8(true) leaves it unused, for all threads.
 bool has_avx512_vnni();
-void force_portable_q8(bool on);
+bool uses_avx512_vnni();
+void force_portable_int8(bool on);
 
 }  // namespace tapeformer::kernels

@@ -6,8 +6,6 @@
 
 #include "autograd/kernels/gemm/bf16/avx512_vectors.h"
 
-#define TAPEFORMER_AVX512_VNNI TAPEFORMER_AVX512_BF16 ",avx512vnni"
-
 HWY_PUSH_ATTRIBUTES(TAPEFORMER_AVX512_VNNI)
 
 namespace tapeformer::kernels {

@@ -36,7 +36,8 @@ void multiply_dequantized(float* c, std::int64_t ldc, const float* a, std::int64
 
 }  // namespace
 
-void force_portable_q8(bool on) { portable.store(on, std::memory_order_relaxed); }
+void force_portable_int8(bool on) { portable.store(on, std::memory_order_relaxed); }
+bool uses_avx512_vnni() { return has_avx512_vnni() && !portable.load(std::memory_order_relaxed); }
 
 void quantize_q8(const Q8Rows& to, const float* x, std::int64_t n) {
   for (std::int64_t block = 0; block < n / kQ8Block; ++block) {
@@ -78,8 +79,7 @@ void q8_skinny_gemm(float* c, std::int64_t ldc, const float* a, std::int64_t lda
     return Q8Left{values.data() + row * k, scales.data() + row * (k / kQ8Block)};
   };
   for (std::int64_t i = 0; i < m; ++i) quantize_left(left(i), a + i * lda, k);
-  const bool fast = has_avx512_vnni() && !portable.load(std::memory_order_relaxed);
-  MultiplyQ8Row* const multiply = fast ? multiply_q8_row_avx512 : multiply_q8_row;
+  MultiplyQ8Row* const multiply = uses_avx512_vnni() ? multiply_q8_row_avx512 : multiply_q8_row;
   const std::int64_t width = std::max<std::int64_t>(32, chunk_count(kChunk / std::max<std::int64_t>(1, k), 32) * 32);
   parallel_for(0, n, width, [&](std::int64_t begin, std::int64_t end) {
     constexpr std::int64_t kTile = 8;  // rows of b, which the rows of a find in L1
@@ -99,7 +99,7 @@ void q8_gemm(float* c, std::int64_t ldc, const float* a, std::int64_t lda, const
   const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const Span span(SpanKind::kernel, name.c_str(), {.flops = flops});
   if (m <= kFewRows || BatchInvariant::is_on()) return q8_skinny_gemm(c, ldc, a, lda, b, m, n, k);
-  if (MatmulPrecisionScope::current() == MatmulPrecision::medium) {
+  if (rounds_to_bf16(MatmulPrecisionScope::current())) {
     return multiply_dequantized<Bf16>(c, ldc, a, lda, b, m, n, k);
   }
   multiply_dequantized<float>(c, ldc, a, lda, b, m, n, k);
