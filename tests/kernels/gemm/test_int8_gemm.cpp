@@ -64,13 +64,10 @@ void for_each_int8_unit(const F& f) {
 }  // namespace
 
 TEST_CASE("int8_gemm: the exact sums of numbers rounded to 8 bits, with the same bits on every unit") {
-  for (const auto [m, n, k] : {std::array<std::int64_t, 3>{1, 1, 1},
-                               {14, 32, 64},
-                               {15, 33, 65},
-                               {31, 7, 3},
-                               {9, 70, 130},
-                               {130, 300, 36},
-                               {40, 16, 515}}) {
+  constexpr std::int64_t kShapes[][3] = {{1, 1, 1},    {14, 32, 64},   {15, 33, 65}, {31, 7, 3},
+                                         {9, 70, 130}, {130, 300, 36}, {40, 16, 515}};
+  for (const auto& shape : kShapes) {
+    const std::int64_t m = shape[0], n = shape[1], k = shape[2];
     for (const bool transposed : {true, false}) {
       for (const float beta : {0.0F, 1.0F, -0.5F}) {
         CAPTURE(m);
