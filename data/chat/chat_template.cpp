@@ -47,6 +47,8 @@ TemplateValue loop_of(const TemplateList& items, std::size_t i) {
                     {"first", {at == 0}},
                     {"last", {at == size - 1}},
                     {"length", {size}},
+                    {"depth", {std::int64_t{1}}},  // of a loop that is not recursive
+                    {"depth0", {std::int64_t{0}}},
                     {"previtem", other(i > 0, i - 1)},
                     {"nextitem", other(at < size - 1, i + 1)}});
 }

@@ -1,10 +1,10 @@
 // The filters, tests, methods and functions of chat templates.
 #include <algorithm>
+#include <span>
 
 #include "core/error.h"
-#include "core/text/utf8.h"
+#include "data/chat/template_text.h"
 #include "data/chat/template_value.h"
-#include "tokenizer/unicode_class.h"
 
 namespace tapeformer {
 namespace {
@@ -14,6 +14,7 @@ using Function = TemplateValue (*)(const TemplateValue&, const Arguments&);
 
 struct NamedFunction {
   std::string_view name;
+  const char* parameters[2];  // the names of the arguments that it takes, at most
   Function function;
 };
 
@@ -36,26 +37,11 @@ const TemplateValue& required(const Arguments& arguments, std::size_t index, std
   return *found;
 }
 
-// Whether Python's str.strip() removes the character.
-bool is_space(std::int32_t code_point) {
-  return (code_point >= 0x1c && code_point <= 0x1f) || char_class(code_point) == CharClass::space;
-}
-
-// Removes white space, or the given characters, at the ends.
-std::string stripped(std::string_view text, const TemplateValue* characters, bool left, bool right) {
-  const std::string set = characters && !characters->get<std::nullptr_t>() ? text_of(*characters) : "";
-  const auto removed = [&](std::string_view part, std::size_t at) {
-    const Utf8Char c = read_utf8(part, at);
-    if (set.empty()) return is_space(c.code_point);
-    return set.find(part.substr(at, static_cast<std::size_t>(c.length))) != set.npos;
-  };
-  while (left && !text.empty() && removed(text, 0)) text.remove_prefix(read_utf8(text, 0).length);
-  while (right && !text.empty()) {
-    const std::size_t last = character_start(text, text.size() - 1);
-    if (!removed(text, last)) break;
-    text = text.substr(0, last);
-  }
-  return std::string(text);
+// Removes white space, or the characters of the argument, at the ends.
+TemplateValue stripped(const std::string& text, const Arguments& arguments, bool left, bool right) {
+  const TemplateValue* const given = argument(arguments, 0, "chars");
+  const bool has_characters = given && !given->get<std::nullptr_t>();
+  return {has_characters ? stripped_text(text, text_of(*given), left, right) : stripped_text(text, left, right)};
 }
 
 template <class F>
@@ -64,17 +50,6 @@ std::string with_ascii(std::string text, const F& convert) {
     if (static_cast<unsigned char>(c) < 0x80) c = static_cast<char>(convert(static_cast<unsigned char>(c)));
   }
   return text;
-}
-
-std::string replaced(const std::string& text, const std::string& before, const std::string& after) {
-  check(!before.empty(), "replace: expected a text to replace, got an empty one");
-  std::string out;
-  std::size_t begin = 0;
-  for (std::size_t at; (at = text.find(before, begin)) != text.npos; begin = at + before.size()) {
-    out.append(text, begin, at - begin).append(after);
-    check(out.size() <= kMostTemplateBytes, "replace: the text has more than ", kMostTemplateBytes, " bytes");
-  }
-  return out.append(text, begin);
 }
 
 TemplateValue split_text(const std::string& text, const std::string& separator) {
@@ -88,24 +63,9 @@ TemplateValue split_text(const std::string& text, const std::string& separator) 
   return make_list(std::move(parts));
 }
 
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    static constexpr std::string_view kPlain = "\"\\\b\f\n\r\t", kLetters = "\"\\bfnrt";
-    if (const std::size_t at = kPlain.find(c); at != kPlain.npos) {
-      out += '\\', out += kLetters[at];
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      static constexpr std::string_view kHex = "0123456789abcdef";
-      out += "\\u00", out += kHex[c / 16], out += kHex[c % 16];
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
 // As Python's json.dumps(value, ensure_ascii=False) writes it.
 std::string json_of(const TemplateValue& value) {
+  if (const auto* undefined = value.get<TemplateUndefined>()) fail("tojson: '", undefined->name, "' is undefined");
   if (value.get<std::nullptr_t>()) return "null";
   if (const bool* b = value.get<bool>()) return *b ? "true" : "false";
   if (value.string()) return json_string(*value.string());
@@ -137,34 +97,33 @@ TemplateValue end_item(const TemplateValue& value, bool first) {
 
 const NamedFunction kFilters[] = {
     {"trim",
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       return {stripped(printed(v), argument(a, 0, "chars"), true, true)};
-     }},
-    {"length", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {length_of(v)}; }},
-    {"count", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {length_of(v)}; }},
+     {"chars"},
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue { return stripped(printed(v), a, true, true); }},
+    {"length", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {length_of(v)}; }},
+    {"count", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {length_of(v)}; }},
     {"default",
+     {"default_value", "boolean"},
      [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
        const TemplateValue* const boolean = argument(a, 1, "boolean");
        const bool replaces = v.is_undefined() || (boolean && is_true(*boolean) && !is_true(v));
        const TemplateValue* const other = argument(a, 0, "default_value");
        return !replaces ? v : other ? *other : TemplateValue{std::string()};
      }},
-    {"tojson",
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       check(a.values.empty() && a.named.empty(), "tojson: expected no arguments");
-       return {json_of(v)};
-     }},
+    {"tojson", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {json_of(v)}; }},
     {"upper",
+     {},
      [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {with_ascii(printed(v), ::toupper)}; }},
     {"lower",
+     {},
      [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {with_ascii(printed(v), ::tolower)}; }},
-    {"string", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {printed(v)}; }},
-    {"safe", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return v; }},
-    {"list", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return make_list(items_of(v)); }},
-    {"first", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return end_item(v, true); }},
-    {"last", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return end_item(v, false); }},
-    {"items", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return items_pairs(v); }},
+    {"string", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {printed(v)}; }},
+    {"safe", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return v; }},
+    {"list", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return make_list(items_of(v)); }},
+    {"first", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return end_item(v, true); }},
+    {"last", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return end_item(v, false); }},
+    {"items", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return items_pairs(v); }},
     {"join",
+     {"d"},
      [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
        const TemplateValue* const separator = argument(a, 0, "d");
        std::string text;
@@ -176,47 +135,51 @@ const NamedFunction kFilters[] = {
        return {text};
      }},
     {"replace",
+     {"old", "new"},
      [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       return make_string(replaced(printed(v), text_of(required(a, 0, "old")), text_of(required(a, 1, "new"))));
+       return make_string(replaced_text(printed(v), text_of(required(a, 0, "old")), text_of(required(a, 1, "new"))));
      }},
 };
 
 const NamedFunction kMethods[] = {
     {"strip",
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       return {stripped(text_of(v), argument(a, 0, "chars"), true, true)};
-     }},
+     {"chars"},
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue { return stripped(text_of(v), a, true, true); }},
     {"lstrip",
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       return {stripped(text_of(v), argument(a, 0, "chars"), true, false)};
-     }},
+     {"chars"},
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue { return stripped(text_of(v), a, true, false); }},
     {"rstrip",
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       return {stripped(text_of(v), argument(a, 0, "chars"), false, true)};
-     }},
+     {"chars"},
+     [](const TemplateValue& v, const Arguments& a) -> TemplateValue { return stripped(text_of(v), a, false, true); }},
     {"startswith",
+     {"prefix"},
      [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
        return {text_of(v).starts_with(text_of(required(a, 0, "prefix")))};
      }},
     {"endswith",
+     {"suffix"},
      [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
        return {text_of(v).ends_with(text_of(required(a, 0, "suffix")))};
      }},
     {"split",
+     {"sep"},
      [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       check(a.values.size() == 1 && a.named.empty(), "split: expected one separator, got ", a.values.size());
-       return split_text(text_of(v), text_of(a.values[0]));
+       return split_text(text_of(v), text_of(required(a, 0, "sep")));
      }},
     {"replace",
+     {"old", "new"},
      [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       return make_string(replaced(text_of(v), text_of(required(a, 0, "old")), text_of(required(a, 1, "new"))));
+       return make_string(replaced_text(text_of(v), text_of(required(a, 0, "old")), text_of(required(a, 1, "new"))));
      }},
     {"upper",
+     {},
      [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {with_ascii(text_of(v), ::toupper)}; }},
     {"lower",
+     {},
      [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {with_ascii(text_of(v), ::tolower)}; }},
-    {"items", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return items_pairs(v); }},
+    {"items", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return items_pairs(v); }},
     {"get",
+     {"key", "default"},
      [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
        check(v.dict() != nullptr, "get: expected a dictionary, got ", kind_of(v));
        TemplateValue found = attribute(v, text_of(required(a, 0, "key")));
@@ -226,30 +189,42 @@ const NamedFunction kMethods[] = {
 };
 
 const NamedFunction kTests[] = {
-    {"defined", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {!v.is_undefined()}; }},
-    {"undefined", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.is_undefined()}; }},
+    {"defined", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {!v.is_undefined()}; }},
+    {"undefined", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.is_undefined()}; }},
     {"none",
+     {},
      [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<std::nullptr_t>() != nullptr}; }},
-    {"string", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.string() != nullptr}; }},
-    {"mapping", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.dict() != nullptr}; }},
+    {"string", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.string() != nullptr}; }},
+    {"mapping", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.dict() != nullptr}; }},
     {"iterable",
+     {},
      [](const TemplateValue& v, const Arguments&) -> TemplateValue {
        return {v.string() || v.list() || v.dict() || v.is_undefined()};
      }},
     {"sequence",
+     {},
      [](const TemplateValue& v, const Arguments&) -> TemplateValue {
        return {v.string() || v.list() || v.dict() || v.is_undefined()};
      }},
-    {"boolean", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<bool>() != nullptr}; }},
+    {"boolean",
+     {},
+     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<bool>() != nullptr}; }},
     {"number",
+     {},
      [](const TemplateValue& v, const Arguments&) -> TemplateValue {
        return {v.get<std::int64_t>() || v.get<double>() || v.get<bool>()};
      }},
-    {"true", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<bool>() && is_true(v)}; }},
-    {"false", [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<bool>() && !is_true(v)}; }},
+    {"true",
+     {},
+     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<bool>() && is_true(v)}; }},
+    {"false",
+     {},
+     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<bool>() && !is_true(v)}; }},
     {"equalto",
+     {"other"},
      [](const TemplateValue& v, const Arguments& a) -> TemplateValue { return {equal(v, required(a, 0, "other"))}; }},
     {"in",
+     {"container"},
      [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
        return {contains(required(a, 0, "container"), v)};
      }},
@@ -257,15 +232,18 @@ const NamedFunction kTests[] = {
 
 const NamedFunction kFunctions[] = {
     {"raise_exception",
+     {"message"},
      [](const TemplateValue&, const Arguments& a) -> TemplateValue {
        fail("the template refuses the conversation: ", printed(required(a, 0, "message")));
      }},
     {"namespace",
+     {},
      [](const TemplateValue&, const Arguments& a) -> TemplateValue {
        check(a.values.empty(), "namespace: expected named arguments");
        return make_namespace(a.named);
      }},
     {"range",
+     {"start", "stop"},
      [](const TemplateValue&, const Arguments& a) -> TemplateValue {
        constexpr std::int64_t kMost = 100'000;
        std::vector<std::int64_t> bounds;
@@ -285,13 +263,26 @@ const NamedFunction kFunctions[] = {
 
 // Finds a function of a table. Throws Error that lists the table's names.
 template <std::size_t n>
-Function find_function(const NamedFunction (&table)[n], std::string_view what, std::string_view name) {
+const NamedFunction& find_function(const NamedFunction (&table)[n], std::string_view what, std::string_view name) {
   std::string known;
   for (const NamedFunction& row : table) {
-    if (row.name == name) return row.function;
+    if (row.name == name) return row;
     known += (known.empty() ? "" : ", ") + std::string(row.name);
   }
   fail("the ", what, " '", name, "' is not supported; there are ", known);
+}
+
+// Calls the function. Throws Error for arguments that it does not take, which would have no effect.
+TemplateValue call(const NamedFunction& function, const TemplateValue& value, const Arguments& arguments) {
+  const std::span<const char* const> parameters(function.parameters);
+  const auto most = static_cast<std::size_t>(std::ranges::find(parameters, nullptr) - parameters.begin());
+  check(arguments.values.size() <= most, function.name, ": expected at most ", most, " arguments, got ",
+        arguments.values.size());
+  for (const auto& given : arguments.named) {
+    const bool is_known = std::ranges::count(parameters.first(most), std::string_view(given.first)) > 0;
+    check(is_known, function.name, ": the argument '", given.first, "' is not supported");
+  }
+  return function.function(value, arguments);
 }
 
 std::string_view filter_name(std::string_view name) { return name == "d" ? "default" : name; }
@@ -300,22 +291,24 @@ std::string_view test_name(std::string_view name) { return name == "eq" || name 
 }  // namespace
 
 TemplateValue apply_filter(const std::string& name, const TemplateValue& value, const TemplateArguments& arguments) {
-  return find_function(kFilters, "filter", filter_name(name))(value, arguments);
+  return call(find_function(kFilters, "filter", filter_name(name)), value, arguments);
 }
 
 bool apply_test(const std::string& name, const TemplateValue& value, const TemplateArguments& arguments) {
-  return is_true(find_function(kTests, "test", test_name(name))(value, arguments));
+  return is_true(call(find_function(kTests, "test", test_name(name)), value, arguments));
 }
 
 TemplateValue call_method(const std::string& name, const TemplateValue& value, const TemplateArguments& arguments) {
   if (const auto* undefined = value.get<TemplateUndefined>()) {
     fail("'", undefined->name, "' is undefined, and has no method ", name);
   }
-  return find_function(kMethods, "method", name)(value, arguments);
+  return call(find_function(kMethods, "method", name), value, arguments);
 }
 
 TemplateValue call_function(const std::string& name, const TemplateArguments& arguments) {
-  return find_function(kFunctions, "function", name)({}, arguments);
+  const NamedFunction& function = find_function(kFunctions, "function", name);
+  // The arguments of namespace() are its items.
+  return name == "namespace" ? function.function({}, arguments) : call(function, {}, arguments);
 }
 
 void require_filter(const std::string& name) { find_function(kFilters, "filter", filter_name(name)); }

@@ -5,15 +5,21 @@
 
 #include "core/error.h"
 #include "core/text/utf8.h"
+#include "data/chat/template_text.h"
 
 namespace tapeformer {
 namespace {
 
 constexpr std::string_view kBlank = " \t\n\r\f\v";
+constexpr std::int32_t kLastCodePoint = 0x10ffff;
 constexpr std::size_t kMostTokens = 2000;  // of a tag: the operators of an expression are calls within each other
 
 bool is_name_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_decimal(char c) { return c >= '0' && c <= '9'; }
+bool is_octal(char c) { return c >= '0' && c <= '7'; }
+
+// Whether there is only white space from this place on.
+bool is_blank(std::string_view text, std::size_t from) { return stripped_text(text.substr(from), true, false).empty(); }
 
 // "\r\n" and "\r" become "\n", and one newline at the end is removed, as Jinja does.
 std::string normalized(std::string_view text) {
@@ -42,10 +48,10 @@ class TemplateLexer {
       const char sign = begin + 2 < text_.size() ? text_[begin + 2] : ' ';
       std::string before = text_.substr(at_, begin - at_);
       if (sign == '-') {
-        before.erase(before.find_last_not_of(kBlank) + 1);
+        before = stripped_text(before, false, true);
       } else if (sign != '+' && kind != '{') {
         const std::size_t line = before.rfind('\n') + 1;
-        if ((line > 0 || at_line_start) && before.find_first_not_of(kBlank, line) == before.npos) before.erase(line);
+        if ((line > 0 || at_line_start) && is_blank(before, line)) before.erase(line);
       }
       add_text(before);
       at_ = begin + 2 + (sign == '-' || sign == '+' ? 1 : 0);
@@ -81,7 +87,7 @@ class TemplateLexer {
   void end_tag(std::size_t end, char sign, bool trims) {
     at_ = end;
     if (sign == '-') {
-      at_ = std::min(text_.find_first_not_of(kBlank, at_), text_.size());
+      at_ = text_.size() - stripped_text(std::string_view(text_).substr(at_), true, false).size();
     } else if (sign != '+' && trims && at_ < text_.size() && text_[at_] == '\n') {
       ++at_;
     }
@@ -158,13 +164,17 @@ class TemplateLexer {
         continue;
       }
       if (++at_ == text_.size()) break;
-      static constexpr std::string_view kLetters = "nrtbfav0\\'\"", kMeaning{"\n\r\t\b\f\a\v\0\\'\"", 11};
+      static constexpr std::string_view kLetters = "nrtbfav\\'\"", kMeaning = "\n\r\t\b\f\a\v\\'\"";
       const char c = text_[at_];
       if (const std::size_t at = kLetters.find(c); at != kLetters.npos) {
         out += kMeaning[at];
-      } else if (c == 'x' || c == 'u') {
-        append_utf8(out, read_hex(c == 'x' ? 2 : 4));
-      } else {
+      } else if (c == 'x' || c == 'u' || c == 'U') {
+        append_utf8(out, read_hex(c == 'x' ? 2 : c == 'u' ? 4 : 8));
+      } else if (is_octal(c)) {
+        append_utf8(out, read_octal());
+      } else if (c == 'N') {
+        fail_here("the escape \\N of a string is not supported");
+      } else if (c != '\n') {
         out += '\\', out += c;
       }
     }
@@ -182,7 +192,16 @@ class TemplateLexer {
       const char c = ++at_ < text_.size() ? text_[at_] : ' ';
       if (std::isxdigit(static_cast<unsigned char>(c)) == 0) fail_here("expected hexadecimal digits in a string");
       value = 16 * value + (is_decimal(c) ? c - '0' : std::tolower(static_cast<unsigned char>(c)) - 'a' + 10);
+      if (value > kLastCodePoint) fail_here("expected the number of a character in a string");
     }
+    return value;
+  }
+
+  // Reads one to three digits, the first of which is here.
+  std::int32_t read_octal() {
+    std::int32_t value = text_[at_] - '0';
+    for (int i = 0; i < 2 && at_ + 1 < text_.size() && is_octal(text_[at_ + 1]); ++i)
+      value = 8 * value + text_[++at_] - '0';
     return value;
   }
 

@@ -161,8 +161,13 @@ std::string printed(const TemplateValue& value) {
   if (const bool* b = value.get<bool>()) return *b ? "True" : "False";
   if (const std::int64_t* i = value.get<std::int64_t>()) return std::to_string(*i);
   if (const double* d = value.get<double>()) {
+    // As Python's repr().
+    const double size = std::abs(*d);
+    const bool is_plain = size == 0 || (size >= 1e-4 && size < 1e16);
     char buffer[32];
-    const auto end = std::to_chars(buffer, buffer + sizeof(buffer), *d, std::chars_format::general).ptr;
+    const auto end = std::to_chars(buffer, buffer + sizeof(buffer), *d,
+                                   is_plain ? std::chars_format::fixed : std::chars_format::scientific)
+                         .ptr;
     const std::string text(buffer, end);
     return text.find_first_of(".en") == text.npos ? text + ".0" : text;
   }

@@ -86,6 +86,8 @@ TEST_CASE("chat template: what is not in the subset is refused by its name, with
       {"{% break %}", "chat template: line 1: the statement 'break' is not supported here"},
       {"{{ 'a }}", "chat template: line 1: a string has no end"},
       {"{{ a", "chat template: line 1: {{ has no end }}"},
+      {"{{ '\\N{DASH}' }}", "chat template: line 1: the escape \\N of a string is not supported"},
+      {"{{ '\\UFFFFFFFF' }}", "chat template: line 1: expected the number of a character in a string"},
       {"{# a", "chat template: line 1: a comment {# has no end #}"},
       {"{{ a b }}", "chat template: line 1: expected the end of the tag, got 'b'"},
       {"{{ a ? }}", "chat template: line 1: unexpected character '?' in a tag"},
@@ -104,6 +106,15 @@ TEST_CASE("chat template: what is not in the subset is refused by its name, with
   CHECK(chat_error_of([&] { ChatTemplate chat(blocks); }) == "chat template: expected at most 100 nested blocks");
 }
 
+TEST_CASE("chat template: numbers, escapes, white space and loops are Python's") {
+  CHECK(rendered("{{ 1000000 / 1 }} {{ 5 / 2 }} {{ 1 / 32000 }} {{ 10000000000000000 / 1 }} {{ 0 / 5 }}") ==
+        "1000000.0 2.5 3.125e-05 1e+16 0.0");
+  CHECK(rendered("{{ '\\U0001F600\\101\\60\\x42\\d' }}") == "\U0001F600A0B\\d");
+  CHECK(rendered("a\u3000{%- if true %}b{% endif -%}\u00a0\u2003c") == "abc");
+  CHECK(rendered("{{ ' a '.strip('') }}|{{ ' a ' | trim }}|{{ 'éaé'.strip('é') }}") == " a |a|a");
+  CHECK(rendered("{% for i in [1, 2] %}{{ loop.depth }}{{ loop.depth0 }}{% endfor %}") == "1010");
+}
+
 TEST_CASE("chat template: what Python refuses while it renders is told with the line") {
   const std::pair<std::string, std::string> refused[] = {
       {"{{ nothing.at_all }}", "chat template: line 1: 'nothing' is undefined, and has no 'at_all'"},
@@ -115,6 +126,12 @@ TEST_CASE("chat template: what Python refuses while it renders is told with the 
        "chat template: line 1: for: expected a list, a dictionary or a string, got a whole number"},
       {"{{ raise_exception('no') }}", "chat template: line 1: the template refuses the conversation: no"},
       {"{{ range(1000000000) | length }}", "chat template: line 1: range: expected at most 100000 numbers"},
+      {"{{ 'aaa' | replace('a', 'b', 1) }}", "chat template: line 1: replace: expected at most 2 arguments, got 3"},
+      {"{{ 'aaa'.replace('a', 'b', count=1) }}",
+       "chat template: line 1: replace: the argument 'count' is not supported"},
+      {"{{ ['a'] | join(', ', attribute='role') }}",
+       "chat template: line 1: join: the argument 'attribute' is not supported"},
+      {"{{ nothing | tojson }}", "chat template: line 1: tojson: 'nothing' is undefined"},
       {"{{ 9223372036854775807 + 1 }}", "chat template: line 1: +: the numbers are too large"},
       // Templates that would never end, or fill the memory or the stack.
       {"{% set n = namespace() %}{% set n.me = n %}{{ n == n }}",
