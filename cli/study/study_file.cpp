@@ -103,9 +103,10 @@ std::vector<std::int64_t> read_seeds(Fields& fields) {
       if (!seed.is_number_unsigned()) break;
       seeds.push_back(seed.get<std::int64_t>());
     }
-    if (seeds.size() == given->size() && !seeds.empty()) return seeds;
+    const std::set<std::int64_t> different(seeds.begin(), seeds.end());
+    if (seeds.size() == given->size() && different.size() == seeds.size() && !seeds.empty()) return seeds;
   }
-  fail_usage(fields.where(), ": seeds: expected a list of whole numbers of at least 0");
+  fail_usage(fields.where(), ": seeds: expected a list of different whole numbers of at least 0");
 }
 
 StudyMeasure::Take read_take(Fields& fields) {
@@ -146,7 +147,7 @@ StudyMeasure read_measure(Fields fields) {
     measure.take = read_take(fields);
   } else {
     measure.value = fields.text("value");
-    if (!command->is_array()) fail_usage(fields.where(), ": command: expected a list of words");
+    if (!command->is_array() || command->empty()) fail_usage(fields.where(), ": command: expected a list of words");
     for (const Json& word : *command) {
       if (!word.is_string()) fail_usage(fields.where(), ": command: expected a list of words");
       measure.command.push_back(word.get<std::string>());

@@ -220,6 +220,16 @@ void require_no_seed(const Study& study, const TrainOptions& options) {
   fail_usage(study.file.string(), ": train.seed: expected none, since the study's seeds decide it");
 }
 
+// Adds options, each in place of the one of the same name. A list that is given twice would be both lists for `train`.
+void replace_options(TrainOptions& options, const TrainOptions& by) {
+  const auto is_name = [](const std::string& word) { return word.starts_with("--"); };
+  for (const std::string& word : by) {
+    const auto begin = is_name(word) ? std::ranges::find(options, word) : options.end();
+    if (begin != options.end()) options.erase(begin, std::find_if(std::next(begin), options.end(), is_name));
+  }
+  options.insert(options.end(), by.begin(), by.end());
+}
+
 bool has_runs(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (is_there(RunFolder{entry.path()}.config())) return true;
@@ -252,10 +262,9 @@ TrainOptions train_options(const ConfigOverrides& overrides) {
 
 TrainOptions run_options(const Study& study, const StudyRun& run, const TrainOptions& extra) {
   TrainOptions options = study.options;
-  const TrainOptions& own = study.variants[run.variant].options;
-  options.insert(options.end(), own.begin(), own.end());
-  options.insert(options.end(), {"--train.seed", std::to_string(run.seed)});
-  options.insert(options.end(), extra.begin(), extra.end());
+  replace_options(options, study.variants[run.variant].options);
+  replace_options(options, {"--train.seed", std::to_string(run.seed)});
+  replace_options(options, extra);
   return options;
 }
 
