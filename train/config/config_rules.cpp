@@ -170,13 +170,14 @@ void check_family(const Config& config, const ResolvedConfig& resolved) {
 }
 
 void check_rounds(const Config& config) {
-  // Between two outer steps the ranks have different weights, so the run can be neither evaluated nor saved there.
+  // Between two outer steps the ranks have different weights, so the run is not evaluated, sampled or saved there.
   const auto whole_rounds = [&](const char* key, std::int64_t value) {
     require(config.train.sync_every == 0 || value % config.train.sync_every == 0, key,
             ": expected a multiple of train.sync_every, which is ", config.train.sync_every, ", got ", value);
   };
   whole_rounds("train.steps", config.train.steps);
   whole_rounds("eval.every", config.eval.every);
+  whole_rounds("train.sample_every", config.train.sample_every);
   whole_rounds("checkpoint.every", config.checkpoint.every);
 }
 

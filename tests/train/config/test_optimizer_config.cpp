@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "tests/temp_folder.h"
+#include "tests/train/config/config_support.h"
 #include "train/config/run_config.h"
 #include "train/distributed/make_optimizer.h"
 
@@ -134,4 +135,12 @@ TEST_CASE("optimizer: the help says which optimizers have a key, and what their 
   CHECK(key("optimizer.weight_decay").owners.empty());
   CHECK(key("optimizer.weight_decay").help.find("(-1.0 = 0.1 for adamw, 0.0 for adam, 0.0 for sgd, 0.1 for muon") !=
         std::string::npos);
+}
+
+TEST_CASE("train.sync_every: evaluations, samples, checkpoints and the end are those of whole rounds") {
+  CHECK_NOTHROW(resolved({"train.sync_every=50", "train.sample_every=100"}));
+  for (const std::string key : {"train.steps", "eval.every", "train.sample_every", "checkpoint.every"}) {
+    check_invalid({"train.sync_every=50", key + "=75"},
+                  key + ": expected a multiple of train.sync_every, which is 50, got 75");
+  }
 }
