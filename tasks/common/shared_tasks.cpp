@@ -40,6 +40,13 @@ ResolvedConfig config_of_task(const ResolvedConfig& all, const std::string& name
   alone.data.corpus = task.corpus;
   alone.data.labels = task.labels;
   alone.data.valid_labels = task.valid_labels;
+  if (task.labels.empty()) {  // how labelled text is written is told for the tasks that have it
+    const Config::Data data;
+    alone.data.labels_format = data.labels_format;
+    alone.data.labels_header = data.labels_header;
+    alone.data.label_column = data.label_column;
+    alone.data.text_column = data.text_column;
+  }
   require(!data_kinds(alone.data).empty(), section, ": expected ",
           find_task_row(task.kind).has_labels ? "labels" : "text or corpus", ", got no training data");
   try {
@@ -50,6 +57,12 @@ ResolvedConfig config_of_task(const ResolvedConfig& all, const std::string& name
 }
 
 }  // namespace
+
+std::vector<std::string> SharedTask::metrics() const {
+  std::vector<std::string> metrics{name + "_loss"};
+  if (const std::string_view own = config.metric(); !own.empty()) metrics.push_back(str_cat(name, "_", own));
+  return metrics;
+}
 
 std::vector<SharedTask> shared_tasks(const ResolvedConfig& config) {
   std::vector<SharedTask> tasks;

@@ -15,6 +15,9 @@ struct SharedTask {
   ResolvedConfig config;  // as if the model were trained on this task alone
 
   bool has_labels() const { return config.task_row().has_labels; }
+  // The metrics that task.metric_for_best_model may name: NAME_loss, and the one that chooses the best checkpoint when
+  // the task is trained alone.
+  std::vector<std::string> metrics() const;
 };
 
 // Returns the tasks with a weight above 0, ordered by their names; empty for a run of one task. Throws UsageError,

@@ -54,12 +54,12 @@ MultiTaskObjective::MultiTaskObjective(const ResolvedConfig& config, MultiTaskDa
       model_.add(part.task.name, std::shared_ptr<const EncoderForClassification>(objective, made.classifier));
     }
     add_part(objective);
-    tasks_.push_back(
-        {part.task.name, row.name, part.task.weight, probabilities[i], part.rows, objective, made.classifier});
+    tasks_.push_back({part.task.name, row.name, part.task.weight, probabilities[i], part.rows, objective,
+                      made.classifier, part.task.metrics()});
   }
   for (const Task& task : tasks_) {
     const ValidationFacts facts = task.objective->validation();
-    const bool chooses = config.metric().starts_with(task.name + "_");
+    const bool chooses = std::ranges::count(task.metrics, config.metric()) > 0;
     require(!chooses || facts.missing.empty() || !can_evaluate(),
             "task.metric_for_best_model: expected a measure of a task that is evaluated, got ", config.metric(), " (",
             facts.missing, ")");

@@ -40,6 +40,7 @@ class MultiTaskObjective : public Objective {
     double weight, probability, rows;
     std::shared_ptr<Objective> objective;
     const EncoderForClassification* classifier;  // null for a task of text
+    std::vector<std::string> metrics;            // SharedTask::metrics()
   };
   // What a step trains: a task, and the number of the step among the steps of this task, counted from 1.
   struct Draw {

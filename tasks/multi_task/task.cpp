@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/text/joined.h"
 #include "tasks/common/eval.h"
@@ -15,16 +16,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The metrics that task.metric_for_best_model may name: of each task its loss, and the metric that chooses its best
-// checkpoint when it is trained alone.
+// The metrics of all tasks. Those of two tasks may be equal: of "a", a tagger, and of "a_span", which finds answers.
 std::vector<std::string> metrics_of(const std::vector<SharedTask>& tasks) {
-  std::vector<std::string> metrics;
-  for (const SharedTask& task : tasks) {
-    metrics.push_back(task.name + "_loss");
-    const std::string_view own = task.config.metric();
-    if (!own.empty()) metrics.push_back(str_cat(task.name, "_", own));
-  }
-  return metrics;
+  std::vector<std::string> all;
+  for (const SharedTask& task : tasks) std::ranges::move(task.metrics(), std::back_inserter(all));
+  return all;
 }
 
 void check_tasks(const ResolvedConfig& config) {
@@ -36,6 +32,10 @@ void check_tasks(const ResolvedConfig& config) {
   require(!tasks.empty(), "tasks: expected a weight above 0 for at least one task, got 0 for all");
   const std::string& metric = config.task.metric_for_best_model;
   const std::vector<std::string> metrics = metrics_of(tasks);
+  for (const std::string& name : metrics) {
+    require(std::ranges::count(metrics, name) == 1, "tasks: expected names of tasks whose measures differ, got two ",
+            name);
+  }
   require(metric.empty() || std::ranges::count(metrics, metric) > 0, "task.metric_for_best_model: expected ",
           joined(metrics, ", "), " or none, got ", metric);
   const bool has_text = std::ranges::any_of(tasks, [](const SharedTask& task) { return !task.has_labels(); });

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/files.h"
+#include "data/synthetic/corpora.h"
 #include "tasks/common/shared_tasks.h"
 #include "tasks/labels/labelled_rows.h"
 #include "tasks/labels/trained_classifier.h"
@@ -122,6 +123,19 @@ TEST_CASE("multi_task: tasks of both kinds learn, and a named metric chooses the
   CHECK(summary.data == "tags + text + topic");
 }
 
+TEST_CASE("multi_task: a task that is not evaluated may have a name with which that of the choosing one begins") {
+  const CacheFolder folder;
+  Config config = multi_task_config(folder);
+  const std::filesystem::path text = folder.path / "text.txt";
+  write_file_atomically(text, generate_corpus("stories", 20, 1));
+  config.data.valid_fraction = 0;  // of all tasks but the one with validation text of its own
+  config.tasks["text_2"] = {.kind = "masked_language_model", .text = {text.string()}, .valid = {text.string()}};
+  config.task.metric_for_best_model = "text_2_loss";
+  CHECK_NOTHROW(AnyToy{config});
+  config.task.metric_for_best_model = "text_loss";
+  CHECK_THROWS_AS(AnyToy{config}, UsageError);
+}
+
 TEST_CASE("multi_task: a run gives the classifiers of its tasks, its masked language model, and initial weights") {
   const CacheFolder folder;
   const auto toy = trained(multi_task_config(folder), folder.path / "run");
@@ -216,6 +230,13 @@ TEST_CASE("multi_task: sections of tasks are read, written and overridden, and m
           "task.metric_for_best_model: expected tags_loss, tags_span_f1, text_loss or none, got f1");
   refused("model.type", "word2vec",
           "tasks.text.kind: expected tag, classify, span for word2vec, got masked_language_model");
+  // How labelled text is written is no matter of a task of text beside it.
+  apply_override(config, "data.label_column", "3");
+  CHECK(shared_tasks(resolve(config))[0].config.data.label_column == "3");
+  Config alike = config;
+  alike.tasks["tags_span"] = {.kind = "span", .labels = "b.tsv"};
+  CHECK_THROWS_WITH_AS(resolve(alike), "tasks: expected names of tasks whose measures differ, got two tags_span_f1",
+                       UsageError);
   Config none = config;
   none.tasks.at("tags").weight = none.tasks.at("text").weight = 0;
   CHECK_THROWS_WITH_AS(resolve(none), "tasks: expected a weight above 0 for at least one task, got 0 for all",
