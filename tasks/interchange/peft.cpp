@@ -74,6 +74,17 @@ std::vector<AdaptedModule> modules_of(const ResolvedConfig& config, const Module
 // The last two names of a path, which tell a module from the others of its layer: "self_attn.q_proj".
 std::string target_of(const std::string& path) { return path.substr(path.rfind('.', path.rfind('.') - 1) + 1); }
 
+// Returns the word of target_modules that stands for the module: its target_of() or, if another module without an
+// adapter has such a path too, as the two output layers of BERT's blocks have, the whole path.
+std::string target_among(const std::string& path, const std::vector<AdaptedModule>& modules,
+                         const std::set<std::string>& adapted) {
+  const std::string target = target_of(path);
+  const bool is_ambiguous = std::ranges::any_of(modules, [&](const AdaptedModule& other) {
+    return target_of(other.path) == target && !adapted.contains(other.path);
+  });
+  return is_ambiguous ? path : target;
+}
+
 // A and B of one module, made of the parts of a layer's adapter that lie in the module. Several parts become one
 // adapter whose rank is the sum of their ranks and whose B is block-diagonal.
 struct ModuleAdapter {
@@ -112,18 +123,23 @@ std::vector<std::string> write_peft(const TrainedTextModel& run, const fs::path&
   check(train.lora_rank > 0, "export: ", run.run.root.string(), ": expected a run with adapters (train.lora.rank)");
   const auto adapters = adapters_of(*run.model);
   NamedTensors tensors;
-  std::set<std::string> targets, written;
+  std::set<std::string> targets, written, adapted;
   Json ranks = Json::object(), alphas = Json::object();
   bool transposed = false;
-  for (const AdaptedModule& module : modules_of(run.config, *run.model, run.tokenizer->vocab_size())) {
+  const auto modules = modules_of(run.config, *run.model, run.tokenizer->vocab_size());
+  std::vector<std::pair<AdaptedModule, ModuleAdapter>> with_adapters;
+  for (const AdaptedModule& module : modules) {
     const auto lora = adapters.find(module.layer);
     if (lora == adapters.end()) continue;
-    const ModuleAdapter adapter = adapter_of(module, lora->second);
+    ModuleAdapter adapter = adapter_of(module, lora->second);
     if (adapter.parts == 0) continue;
-    written.insert(module.layer);
+    written.insert(module.layer), adapted.insert(module.path);
+    with_adapters.emplace_back(module, std::move(adapter));
+  }
+  for (const auto& [module, adapter] : with_adapters) {
     tensors.emplace_back(str_cat(kPrefix, module.path, kDown), adapter.a);
     tensors.emplace_back(str_cat(kPrefix, module.path, kUp), adapter.b);
-    const std::string target = target_of(module.path);
+    const std::string target = target_among(module.path, modules, adapted);
     targets.insert(target);
     transposed = transposed || module.transposed;
     if (adapter.parts > 1) {

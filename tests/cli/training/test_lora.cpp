@@ -175,6 +175,21 @@ TEST_CASE("lora: adapters leave for PEFT and come back, alone or merged with the
   }
 }
 
+TEST_CASE("lora: of two modules that PEFT would take for one another, the one with an adapter has its whole path") {
+  const Sandbox box("bert");
+  box.train("base", "--train.steps 1");
+  const auto targets = [&](const std::string& layers) {
+    box.train(layers, "--train.init_from base --train.lora.rank 2 --train.steps 1 --train.lora.targets " + layers);
+    box.succeed("export " + layers + " --format peft --out peft-" + layers);
+    return Json::parse(box.read("peft-" + layers + "/adapter_config.json"))["target_modules"];
+  };
+  for (const auto& path : targets("out")) {
+    CHECK(path.get<std::string>().starts_with("bert.encoder.layer."));
+    CHECK(path.get<std::string>().ends_with(".attention.output.dense"));
+  }
+  CHECK(targets("out,down,v") == Json{"output.dense", "self.value"});
+}
+
 TEST_CASE("lora: adapters of PEFT that do not fit, or are of another kind, are refused in one line") {
   const Sandbox box("gpt");
   box.train("base", "--train.steps 2");
