@@ -47,7 +47,7 @@ CaptionedImages CaptionedImages::from_folder(const std::filesystem::path& folder
   const std::filesystem::path list = folder / kCaptionsFile;
   const std::string text = read_text_file(list);
   CaptionedImages images(folder.string(), size);
-  std::map<std::string, std::int64_t, std::less<>> known;
+  std::map<std::string, std::int64_t> known;
   for_each_line(text, [&](std::string_view line, std::size_t number) {
     const std::string where = str_cat(list.string(), ":", number, ": ");
     const std::vector<std::string_view> fields = split_at(line, '\t');
@@ -55,11 +55,11 @@ CaptionedImages CaptionedImages::from_folder(const std::filesystem::path& folder
           "expected file, tab, caption, or places behind another tab; got ", fields.size() - 1, " tabs");
     const std::filesystem::path file = std::filesystem::path(fields[0]).lexically_normal();
     check(file.is_relative() && *file.begin() != "..", where, "expected a file in the folder, got ", fields[0]);
-    auto found = known.find(fields[0]);
+    auto found = known.find(file.string());  // "./a.png" is "a.png"
     if (found == known.end()) {
       const std::filesystem::path path = folder / file;
       const Image image = read_png(read_file(path), size, size, path.string());
-      found = known.emplace(fields[0], images.add_image(image, std::string(fields[0]))).first;
+      found = known.emplace(file.string(), images.add_image(image, std::string(fields[0]))).first;
     }
     Caption caption{found->second, std::string(fields[1]), {}};
     if (fields.size() == 3) caption.places = places_of(fields[2], fields[1], size, where);
@@ -92,13 +92,10 @@ Image CaptionedImages::image(std::int64_t i) const {
 
 CaptionedImages CaptionedImages::part(std::int64_t begin, std::int64_t end) const {
   CaptionedImages result(origin_, size_);
-  std::map<std::int64_t, std::int64_t> moved;
-  for (std::int64_t i = begin; i < end; ++i) {
-    Caption caption = captions_[i];
-    const auto [place, is_new] = moved.emplace(caption.image, result.image_count());
-    if (is_new) result.add_image(image(caption.image), names_[caption.image]);
-    caption.image = place->second;
-    result.add_caption(std::move(caption));
+  for (std::int64_t i = begin; i < end; ++i) result.add_image(image(i), names_[i]);
+  for (const Caption& caption : captions_) {
+    if (caption.image < begin || caption.image >= end) continue;
+    result.add_caption({caption.image - begin, caption.text, caption.places});
   }
   return result;
 }

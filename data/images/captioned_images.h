@@ -25,7 +25,7 @@ struct CaptionedImage {
   std::vector<std::optional<Place>> places;
 };
 
-// Images of one size, each with one caption or more, in the order of their captions.
+// Images of one size, each with one caption or more, in the order of their first captions.
 class CaptionedImages {
  public:
   struct Caption {
@@ -53,7 +53,7 @@ class CaptionedImages {
   const std::string& origin() const { return origin_; }
   std::int64_t size() const { return size_; }
 
-  // Keeps the captions [begin, end) and their images.
+  // Keeps the images [begin, end) with all their captions, wherever these stand in the list.
   CaptionedImages part(std::int64_t begin, std::int64_t end) const;
   // A hash of the images and captions.
   std::uint64_t hash() const;

@@ -1,6 +1,7 @@
 #include "tasks/captioning/caption_data.h"
 
 #include <limits>
+#include <vector>
 
 #include "core/error.h"
 #include "tasks/text/sentence_tokenizer.h"
@@ -20,15 +21,16 @@ struct ImageSplit {
   std::optional<CaptionedImages> valid;
 };
 
-// Holds the last captions out for validation. An image whose captions follow each other stays in one part.
+// Holds the last images out for validation, with all their captions, which need not follow each other.
 ImageSplit split_images(const CaptionedImages& all, double valid_fraction) {
-  const auto captions = all.captions();
-  const std::int64_t count = std::ssize(captions);
-  auto end = static_cast<std::int64_t>(static_cast<double>(count) * (1 - valid_fraction));
-  while (end > 0 && end < count && captions[end].image == captions[end - 1].image) ++end;
-  check(end > 0, all.origin(), ": no caption is left to train on, all are for validation");
-  ImageSplit split{all.part(0, end), std::nullopt};
-  if (end < count) split.valid = all.part(end, count);
+  std::vector<std::int64_t> captions_of_image(all.image_count(), 0);
+  for (const CaptionedImages::Caption& caption : all.captions()) ++captions_of_image[caption.image];
+  const auto wanted = static_cast<std::int64_t>(static_cast<double>(all.captions().size()) * (1 - valid_fraction));
+  std::int64_t images = 0;  // of the training
+  for (std::int64_t captions = 0; captions < wanted; ++images) captions += captions_of_image[images];
+  check(images > 0, all.origin(), ": no caption is left to train on, all are for validation");
+  ImageSplit split{all.part(0, images), std::nullopt};
+  if (images < all.image_count()) split.valid = all.part(images, all.image_count());
   return split;
 }
 

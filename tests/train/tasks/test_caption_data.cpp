@@ -1,0 +1,44 @@
+// Which images of a folder train a model of images, and which validate it.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "data/synthetic/corpora.h"
+#include "tasks/captioning/caption_data.h"
+#include "tests/train/toy.h"
+
+using namespace tapeformer;
+
+TEST_CASE("captions: an image validates with all its captions, or trains with all of them, in any order of the list") {
+  const CacheFolder folder;
+  constexpr int kImages = 10;
+  std::string by_image, by_caption;
+  for (int i = 0; i < kImages; ++i) {
+    folder.write(str_cat("images/", i, ".png"), png_bytes(corpus_image("shapes", i, 1).image));
+    by_image += str_cat(i, ".png\ta shape\n", i, ".png\tone shape\n");
+  }
+  for (const char* caption : {"a shape", "one shape"}) {
+    for (int i = 0; i < kImages; ++i) by_caption += str_cat(i, ".png\t", caption, '\n');
+  }
+  Config config = caption_config("vit");
+  config.data.corpus.clear();
+  config.data.images = folder.path / "images";
+  config.data.valid_fraction = 0.25;
+  for (const std::string& list : {by_image, by_caption}) {
+    folder.write("images/captions.tsv", list);
+    const CaptionData data = prepare_caption_data(resolve(config), nullptr, {});
+    REQUIRE(data.valid.has_value());
+    const CaptionedImages &train = data.train.images, &valid = data.valid->images;
+    CHECK(train.image_count() == 8);  // 16 captions, which are at least 75 % of 20
+    CHECK(train.captions().size() == 16);
+    CHECK(valid.image_count() == 2);
+    CHECK(valid.captions().size() == 4);
+    for (std::int64_t i = 0; i < valid.image_count(); ++i) {
+      for (std::int64_t k = 0; k < train.image_count(); ++k) CHECK(valid.name(i) != train.name(k));
+    }
+  }
+  config.data.valid_fraction = 0.99;
+  CHECK_THROWS_WITH_AS(prepare_caption_data(resolve(config), nullptr, {}),
+                       str_cat(config.data.images, ": no caption is left to train on, all are for validation").c_str(),
+                       Error);
+}
