@@ -47,6 +47,8 @@ class PlanDraft {
   // Whether the user gave the key: then choose() changes nothing. With train.init_from, all keys of the model and of
   // its tokenizer count as given, except the dropout, because the weights need them as they are.
   bool is_given(std::string_view key) const;
+  // Whether the key exists, which depends on the model's family and on the optimizer.
+  bool has(std::string_view key) const;
   // Chooses a key, unless the model's family or the optimizer does not have it. A later choice of the same key takes
   // the place of an earlier one.
   void choose(std::string_view key, const KeyValue& value, std::string reason);
@@ -63,8 +65,6 @@ class PlanDraft {
   Plan plan() && { return std::move(plan_); }
 
  private:
-  bool has(std::string_view key) const;
-
   const PlanRequest* request_;
   Plan plan_;
 };

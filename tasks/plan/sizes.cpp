@@ -43,8 +43,10 @@ void explain_size(SizedDraft& sized, const StepTokens& step_tokens) {
       fmt::format("{} parameters beside embeddings read {} tokens/s", amount(sized.parameters), format_rate(speed));
   const std::string why = sized.tried > 1 ? fmt::format("least predicted loss of {} measured sizes", sized.tried)
                                           : std::string("the one size that was measured");
-  draft.choose("model.layers", draft.integer("model.layers"), str_cat(why, ": ", numbers));
-  draft.choose("model.dim", draft.integer("model.dim"), "chosen with the layers");
+  const bool has_layers = draft.has("model.layers");
+  const std::string reason = str_cat(why, ": ", numbers);
+  if (has_layers) draft.choose("model.layers", draft.integer("model.layers"), reason);
+  draft.choose("model.dim", draft.integer("model.dim"), has_layers ? "chosen with the layers" : reason);
 }
 
 // The numbers that products read, for the reasons of plans.

@@ -1,6 +1,8 @@
 // Plans of translation and of labels, on a machine whose speed the tests say.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "tasks/plan/rules.h"
 #include "tests/temp_folder.h"
@@ -141,4 +143,27 @@ TEST_CASE("plan: where a line is a word, empty lines end the examples") {
   const auto batch = std::ranges::find(plan.keys, "train.batch", &PlannedKey::key);
   REQUIRE(batch != plan.keys.end());
   CHECK(batch->reason == "100 examples");
+}
+
+TEST_CASE(
+    "plan: every family of models of text gets a plan for labels; the width has the reason where there are no layers") {
+  const TempFolder folder;
+  folder.write("labels", sentences(300, 12, "\tlabel\n"));
+  for (const ModelFamily& family : model_families()) {
+    if (!family.reads_text()) continue;
+    CAPTURE(family.name);
+    FakeMachine machine;
+    PlanRequest request = request_of(machine, 1);
+    request.given.model.type = family.name;
+    request.given.model.type_is_given = true;
+    request.given.task.kind = "classify";
+    request.given.data.labels = (folder.path / "labels").string();
+    const Plan plan = make_plan(request);
+    CHECK(resolve(plan.config).train.minutes == 1);
+    CHECK(*resolve(plan.config).model_dim() >= 64);
+    const bool has_layers = std::ranges::count(family.keys, "layers", &Key::name) > 0;
+    CHECK((chosen(plan, "model.layers") != "") == has_layers);
+    const auto width = std::ranges::find(plan.keys, "model.dim", &PlannedKey::key);
+    CHECK((width->reason == "chosen with the layers") == has_layers);
+  }
 }
