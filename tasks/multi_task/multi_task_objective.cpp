@@ -114,6 +114,7 @@ StepSize MultiTaskObjective::step_size(std::int64_t step, MicroSteps micro_steps
 Variable MultiTaskObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
   const Draw drawn = draw(step);
   const Task& task = tasks_[drawn.task];
+  pass_on_to(drawn.task);
   MeanOver weighted = mean;
   weighted.weight = task.weight;
   return task.objective->micro_loss(tape, drawn.step, micro_step, weighted);

@@ -52,12 +52,7 @@ void Objective::share_with(Communicator& ranks) {
 }
 
 std::optional<double> Objective::take_nll_loss() {
-  if (parts_.empty()) return nll_.take();
-  std::optional<double> sum;
-  for (const auto& part : parts_) {
-    if (const auto own = part->take_nll_loss()) sum = sum.value_or(0) + *own;
-  }
-  return sum;
+  return parts_.empty() ? nll_.take() : parts_[part_]->take_nll_loss();
 }
 
 std::function<void()> Objective::hold_state() {

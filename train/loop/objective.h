@@ -165,6 +165,8 @@ class Objective {
   // For an objective that trains several tasks: adds the objective of one of them, to which some of this objective's
   // micro-steps are passed on.
   void add_part(std::shared_ptr<Objective> part) { parts_.push_back(std::move(part)); }
+  // Says that a micro-step is passed on to this part. All micro-steps of a step go to the same one.
+  void pass_on_to(std::size_t part) { part_ = part; }
 
   // Returns the options of the cross-entropy of a micro-step, whose sum is divided by `normalizer`. Its value may be
   // known only after backward (CrossEntropyOptions::deferred).
@@ -185,6 +187,7 @@ class Objective {
 
   Communicator* ranks_ = &Communicator::alone();
   std::vector<std::shared_ptr<Objective>> parts_;
+  std::size_t part_ = 0;  // the part to which the last micro-step was passed on
 };
 
 // Reads the data (TaskRow::prepare) and makes the model, its parameters not initialized yet.

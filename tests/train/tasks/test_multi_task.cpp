@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <set>
 
 #include "core/files.h"
 #include "data/synthetic/corpora.h"
@@ -121,6 +122,26 @@ TEST_CASE("multi_task: tasks of both kinds learn, and a named metric chooses the
   const RunSummary summary = summarize_run(RunFolder{folder.path / "run"});
   CHECK(summary.measure == "tags_span_f1");
   CHECK(summary.data == "tags + text + topic");
+}
+
+TEST_CASE("multi_task: a step has a plain cross-entropy beside its loss only if its own task's loss has more terms") {
+  const CacheFolder folder;
+  Config config = weighted(folder, {{"topic", -1}});
+  config.model.options["segments"] = std::int64_t{2};
+  config.model.options["next_sentence"] = true;
+  for (const double smoothing : {0.0, 0.1}) {
+    config.train.label_smoothing = smoothing;
+    AnyToy toy(config);
+    std::set<std::string> tasks;
+    for (std::int64_t step = 1; step <= 12; ++step) {
+      const std::string task = task_of_step(toy.objective, step);
+      const StepResult result = toy.step(step);
+      CHECK(result.nll_loss.has_value() == (task == "text" || smoothing > 0));
+      if (result.nll_loss) CHECK(*result.nll_loss > 0);
+      tasks.insert(task);
+    }
+    CHECK(tasks.size() == 2);
+  }
 }
 
 TEST_CASE("multi_task: a task that is not evaluated may have a name with which that of the choosing one begins") {
