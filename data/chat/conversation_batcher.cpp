@@ -80,6 +80,7 @@ void ConversationBatcher::write(std::span<const Row* const> rows, ConversationBa
   out.inputs.assign(out.rows * out.length, 0);
   out.targets.assign(out.rows * out.length, kIgnoredTarget);
   out.first_tokens.resize(out.rows * out.length);
+  out.lengths.resize(out.rows);
   for (std::int64_t r = 0; r < out.rows; ++r) {
     std::int64_t begin = 0;
     for (const std::int64_t c : rows[r]->conversations) {
@@ -93,6 +94,7 @@ void ConversationBatcher::write(std::span<const Row* const> rows, ConversationBa
       }
       begin += size;
     }
+    out.lengths[r] = static_cast<std::int32_t>(begin);
     // The padding is a conversation of its own.
     std::fill(out.first_tokens.begin() + r * out.length + begin, out.first_tokens.begin() + (r + 1) * out.length,
               static_cast<std::int32_t>(begin));

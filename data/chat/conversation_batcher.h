@@ -17,6 +17,7 @@ struct ConversationBatch {
   std::int64_t scored = 0, positions = 0;  // targets that are not ignored; positions that are no padding
   std::vector<std::int32_t> inputs, targets;
   std::vector<std::int32_t> first_tokens;  // for each position, the index in its row where its conversation begins
+  std::vector<std::int32_t> lengths;       // of each row, without the padding behind it
 };
 
 struct ConversationRowOptions {

@@ -8,7 +8,8 @@ Variable CausalModel::loss(const Variable& ids, const Variable& targets, const C
   return loss_of_logits(logits(forward(ids)), targets.value(), options);
 }
 
-Variable CausalModel::packed_loss(const Variable&, const Tensor&, const Variable&, const CrossEntropyOptions&) const {
+Variable CausalModel::packed_loss(const Variable&, const PackedRows&, const Variable&,
+                                  const CrossEntropyOptions&) const {
   fail("packed rows: expected a model that keeps documents apart, got one that reads on where a document ends");
 }
 

@@ -13,6 +13,12 @@ class RecurrentModel;
 // The number of tokens that evaluation scores in one window, for a model without a context limit.
 inline constexpr std::int64_t kUnlimitedWindow = 1024;
 
+// How several documents are packed into each row of a batch.
+struct PackedRows {
+  Tensor first_tokens;  // i32 (B, T): for each token, the index in its row where its document begins
+  Tensor lengths;       // i32 (B): the tokens of each row, without the padding behind them
+};
+
 // A position sees only itself and earlier positions. Padding follows the tokens of a row, so no token sees it, and the
 // lengths of a batch do not change the vectors of tokens. The last of the hidden_states() is what forward() returns.
 class CausalModel : public Model {
@@ -33,10 +39,9 @@ class CausalModel : public Model {
   // Returns the cross-entropy of targets i32 (B, T), as ops.h defines it. On a tape with options.recompute the model
   // must live until backward.
   virtual Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const;
-  // Does the same for rows of several documents, each of which is read as if it was alone: first_tokens i32 (B, T) has,
-  // for each token, the index in its row where its document begins. Throws Error for a model whose family does not keep
-  // documents (ModelFamily::keeps_documents).
-  virtual Variable packed_loss(const Variable& ids, const Tensor& first_tokens, const Variable& targets,
+  // Does the same for rows of several documents, each of which is read as if it was alone. Throws Error for a model
+  // whose family does not keep documents (ModelFamily::keeps_documents).
+  virtual Variable packed_loss(const Variable& ids, const PackedRows& rows, const Variable& targets,
                                const CrossEntropyOptions& options) const;
 };
 

@@ -71,9 +71,9 @@ Variable Gpt::loss(const Variable& ids, const Variable& targets, const CrossEntr
   return head_.loss(forward(ids), targets.value(), options);
 }
 
-Variable Gpt::packed_loss(const Variable& ids, const Tensor& first_tokens, const Variable& targets,
+Variable Gpt::packed_loss(const Variable& ids, const PackedRows& rows, const Variable& targets,
                           const CrossEntropyOptions& options) const {
-  const Variable features = call([&] { return run(ids, {}, nullptr, nullptr, first_tokens); });
+  const Variable features = call([&] { return run(ids, rows.lengths, nullptr, nullptr, rows.first_tokens); });
   return head_.loss(features, targets.value(), options);
 }
 

@@ -55,7 +55,7 @@ class Gpt : public CausalModel {
   Variable logits(const Variable& features) const override;
   // The logits are never in memory all at once.
   Variable loss(const Variable& ids, const Variable& targets, const CrossEntropyOptions& options) const override;
-  Variable packed_loss(const Variable& ids, const Tensor& first_tokens, const Variable& targets,
+  Variable packed_loss(const Variable& ids, const PackedRows& rows, const Variable& targets,
                        const CrossEntropyOptions& options) const override;
 
  private:

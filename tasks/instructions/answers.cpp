@@ -44,7 +44,8 @@ Variable answers_loss(const CausalModel& model, Tape& tape, const ConversationBa
   const Variable ids = Variable::constant(tape, matrix(batch.inputs));
   const Variable targets = Variable::constant(tape, matrix(batch.targets));
   if (!packs) return model.loss(ids, targets, options);
-  return model.packed_loss(ids, matrix(batch.first_tokens), targets, options);
+  const Tensor lengths = Tensor::from(std::span<const std::int32_t>(batch.lengths), {batch.rows});
+  return model.packed_loss(ids, {matrix(batch.first_tokens), lengths}, targets, options);
 }
 
 Evaluation evaluate_answers(const CausalModel& model, const ConversationBatcher& batcher, bool packs,

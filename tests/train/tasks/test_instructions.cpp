@@ -117,6 +117,26 @@ TEST_CASE("instructions: tokens of the user have no gradient as targets") {
   CHECK(scored == batch.scored);
 }
 
+TEST_CASE("instructions: padding has no part in the statistics of batch norm") {
+  const CacheFolder folder;
+  Config config = single_step_config();
+  config.model.options["norm_kind"] = "batch";
+  const InstructionToy toy(config);
+  ConversationBatcher batcher(toy.data.train.list,
+                              {.batch = toy.config.train.batch, .length = toy.resolved.block_size(), .seed = 1});
+  ConversationBatch batch;
+  batcher.draw(1, toy.config.train.batch, 0, toy.config.train.batch, batch);
+  REQUIRE(batch.positions < batch.rows * batch.length);
+  const auto loss_with_padding = [&](std::int32_t padding) {
+    for (std::int64_t r = 0; r < batch.rows; ++r) {
+      for (std::int64_t t = batch.lengths[r]; t < batch.length; ++t) batch.inputs[r * batch.length + t] = padding;
+    }
+    Tape tape(training_tape(toy.resolved, 1, 0));
+    return answers_loss(toy.model, tape, batch, true, {.normalizer = 1}).value().item();
+  };
+  CHECK(loss_with_padding(0) == loss_with_padding(5));
+}
+
 TEST_CASE("instructions: a toy learns to answer, and a conversation goes on from its cache") {
   const CacheFolder folder;
   Config config = instructions_config();
