@@ -38,8 +38,8 @@ struct Tokenizer::WantedToken {
 // thread encodes at a time.
 class Tokenizer::Parts {
  public:
-  Parts(const Tokenizer& tokenizer, std::string_view text, bool allow_special, bool continues)
-      : tokenizer_(tokenizer), continues_(continues) {
+  Parts(const Tokenizer& tokenizer, std::string_view text, bool allow_special, Place place)
+      : tokenizer_(tokenizer), place_(place) {
     std::vector<WantedToken> first, second;
     const auto want = [&](std::int32_t id, const std::string& content, bool is_normalized, bool lstrip, bool rstrip) {
       if (!is_normalized) return first.push_back({content, id, lstrip, rstrip});
@@ -59,19 +59,21 @@ class Tokenizer::Parts {
         parts_.push_back(part);
         continue;
       }
-      const auto other = tokenizer.normalized(part.text, continues && part.offset == 0);
+      const auto other = tokenizer.normalized(part.text, place == Place::continuation && part.offset == 0);
       const Part normal = other ? Part{kept_.emplace_back(*other), part.offset, -1} : part;
-      for (const Part& inner : find_tokens(normal, second)) add(inner, inner.offset == 0);
+      for (const Part& inner : find_tokens(normal, second)) add(inner);
     }
   }
 
   std::span<const Part> all() const { return parts_; }
 
  private:
-  void add(const Part& part, bool begins) {
+  void add(const Part& part) {
     if (part.id >= 0) return parts_.push_back(part);
     std::string_view text = part.text;
-    if (!(begins && continues_) && tokenizer_.puts_space_before(text, begins)) {
+    if (text.empty()) return;
+    const Place place = part.offset == 0 ? place_ : Place::after_token;
+    if (place != Place::continuation && tokenizer_.puts_space_before(text, place == Place::beginning)) {
       text = kept_.emplace_back(str_cat(" ", text));
     }
     for (std::size_t begin = 0; begin < text.size(); begin += parts_.back().text.size()) {
@@ -81,7 +83,7 @@ class Tokenizer::Parts {
   }
 
   const Tokenizer& tokenizer_;
-  const bool continues_;
+  const Place place_;
   std::deque<std::string> kept_;  // texts that are not those of the whole text
   std::vector<Part> parts_;
 };
@@ -154,11 +156,15 @@ std::vector<Tokenizer::Part> Tokenizer::find_tokens(const Part& part, std::span<
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool allow_special) const {
-  return encode_parts(Parts(*this, text, allow_special, false).all());
+  return encode_parts(Parts(*this, text, allow_special, Place::beginning).all());
 }
 
 std::vector<std::int32_t> Tokenizer::encode_continuation(std::string_view text) const {
-  return encode_parts(Parts(*this, text, false, true).all());
+  return encode_parts(Parts(*this, text, false, Place::continuation).all());
+}
+
+std::vector<std::int32_t> Tokenizer::encode_after_token(std::string_view text) const {
+  return encode_parts(Parts(*this, text, false, Place::after_token).all());
 }
 
 std::vector<std::int32_t> Tokenizer::encode_parts(std::span<const Part> parts) const {

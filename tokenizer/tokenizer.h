@@ -97,6 +97,9 @@ class Tokenizer {
   // The same for a text that continues another one. sentencepiece puts a space before the beginning of a text, and not
   // here; the other kinds make no difference.
   std::vector<std::int32_t> encode_continuation(std::string_view text) const;
+  // The same for a text that follows a special or an added token in another text: some files of sentencepiece put a
+  // space before every text between such tokens.
+  std::vector<std::int32_t> encode_after_token(std::string_view text) const;
 
   // The text of the tokens: their bytes, one after another, without the space that the kinds sentencepiece and
   // wordpiece put before a text. Throws Error for an id outside the vocabulary.
@@ -146,6 +149,7 @@ class Tokenizer {
  private:
   struct Part;
   struct WantedToken;
+  enum class Place { beginning, continuation, after_token };  // of a text in a whole one
   class Parts;
   static std::vector<Part> find_tokens(const Part& part, std::span<const WantedToken> wanted);
   std::vector<std::int32_t> encode_parts(std::span<const Part> parts) const;

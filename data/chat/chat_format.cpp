@@ -109,17 +109,32 @@ std::string ChatFormat::escaped(std::string_view content) const {
   return out;
 }
 
+std::vector<std::int32_t> ChatFormat::encode_behind(std::span<const std::int32_t> ids, std::string_view plain) const {
+  if (ids.empty()) return tokenizer_.encode(plain);
+  const bool after_token = !tokenizer_.is_ordinary(ids.back()) && tokenizer_.unknown_id() != ids.back();
+  return after_token ? tokenizer_.encode_after_token(plain) : tokenizer_.encode_continuation(plain);
+}
+
 void ChatFormat::append_ids(std::string_view rendered, std::vector<std::int32_t>& ids) const {
   while (!rendered.empty()) {
     const auto [place, id] = find_special(rendered);
     std::string plain(rendered.substr(0, place));
     std::erase(plain, kTemplateEscape);
-    const std::vector<std::int32_t> encoded = tokenizer_.encode(plain);
+    const std::vector<std::int32_t> encoded = encode_behind(ids, plain);
     ids.insert(ids.end(), encoded.begin(), encoded.end());
     if (place == rendered.npos) return;
     ids.push_back(id);
     rendered.remove_prefix(place + tokenizer_.token_bytes(id).size());
   }
+}
+
+void ChatFormat::append_answer(std::string_view rendered, std::vector<std::int32_t>& ids) const {
+  const std::size_t plain_size = find_special(rendered).first;
+  std::string plain(rendered.substr(0, plain_size));
+  std::erase(plain, kTemplateEscape);
+  const std::vector<std::int32_t> encoded = tokenizer_.encode_continuation(plain);
+  ids.insert(ids.end(), encoded.begin(), encoded.end());
+  if (plain_size != rendered.npos) append_ids(rendered.substr(plain_size), ids);
 }
 
 std::vector<ChatMessage> ChatFormat::with_escapes(std::span<const ChatMessage> messages) const {
@@ -150,7 +165,7 @@ ChatTokens ChatFormat::encode_answers(std::span<const ChatMessage> messages) con
     answer.resize(end + end_text_.size());
     const std::int64_t begin = std::ssize(tokens.ids);
     check(begin > 0, "message ", i + 1, ": the chat template writes nothing before this answer");
-    append_ids(answer, tokens.ids);
+    append_answer(answer, tokens.ids);
     tokens.answers.push_back({begin, std::ssize(tokens.ids)});
     tokens.text = prompt + answer;
   }

@@ -64,7 +64,8 @@ class ChatFormat {
   // Returns the rendered text of that conversation, with escapes.
   std::string render_prompt(std::span<const ChatMessage> messages) const;
 
-  // Encodes a part of a rendered text with escapes: special tokens in it become their ids.
+  // Encodes a part of a rendered text with escapes, behind the ids of what is before it: special tokens in it become
+  // their ids.
   void append_ids(std::string_view rendered, std::vector<std::int32_t>& ids) const;
   // Returns the content of a message in which special tokens are escaped, so that append_ids() encodes them as plain
   // text.
@@ -75,6 +76,10 @@ class ChatFormat {
   std::string render(std::span<const ChatMessage> escaped, bool generation_prompt) const;
   // Encodes the conversation up to its last answer.
   ChatTokens encode_answers(std::span<const ChatMessage> escaped) const;
+  // Encodes plain text behind these ids.
+  std::vector<std::int32_t> encode_behind(std::span<const std::int32_t> ids, std::string_view plain) const;
+  // Encodes an answer with its end mark. It has the bytes of its tokens, so no space is put before it.
+  void append_answer(std::string_view rendered, std::vector<std::int32_t>& ids) const;
   void find_end_mark();
   // The first special token in a text: its place and its id; npos if there is none.
   std::pair<std::size_t, std::int32_t> find_special(std::string_view text) const;

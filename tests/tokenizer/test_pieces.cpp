@@ -101,6 +101,15 @@ TEST_CASE("pieces: a text that continues another has no space before it") {
     const auto other = read(named(name));
     CHECK(other->encode_continuation(text) == other->encode(text));
   }
+  // A text behind a special token.
+  for (const json& tokenizer : pieces()["tokenizers"]) {
+    const auto other = read(file_of(tokenizer));
+    const std::int32_t special = other->special_ids().back();
+    if (other->special_flags(special).normalized) continue;
+    Ids ids = other->encode_after_token("down to 118 planks");
+    ids.insert(ids.begin(), special);
+    CHECK(other->encode(str_cat(other->token_bytes(special), "down to 118 planks"), true) == ids);
+  }
 }
 
 TEST_CASE("pieces: long texts have the ids of their lines, for any number of threads") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/error.h"
@@ -22,6 +23,40 @@ std::unique_ptr<Tokenizer> letters(std::vector<std::string> special_tokens) {
 }
 
 std::vector<std::string> chatml_marks() { return {std::string(kChatMlBegin), std::string(kChatMlEnd)}; }
+
+// Characters as SentencePiece has them, with a space before each text between special tokens, or before the first
+// alone.
+std::unique_ptr<Tokenizer> pieces(bool before_each) {
+  const nlohmann::json replace{{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}};
+  const nlohmann::json before{
+      {"type", "Sequence"},
+      {"normalizers", nlohmann::json::array({{{"type", "Prepend"}, {"prepend", "\u2581"}}, replace})}};
+  const nlohmann::json first{
+      {"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "first"}, {"split", false}};
+  nlohmann::json vocab{{"<unk>", 0}, {"<s>", 1}, {"</s>", 2}, {"\u2581", 3}}, added = nlohmann::json::array();
+  for (const char c : std::string_view("abcde[]/INST")) vocab.emplace(std::string(1, c), vocab.size());
+  for (int id = 0; id < 3; ++id) {
+    const char* const names[] = {"<unk>", "<s>", "</s>"};
+    added.push_back({{"id", id}, {"content", names[id]}, {"special", true}, {"normalized", false}});
+  }
+  const nlohmann::json file{{"added_tokens", added},
+                            {"normalizer", before_each ? before : nlohmann::json()},
+                            {"pre_tokenizer", before_each ? nlohmann::json() : first},
+                            {"decoder",
+                             {{"type", "Sequence"},
+                              {"decoders",
+                               {{{"type", "Replace"}, {"pattern", {{"String", "\u2581"}}}, {"content", " "}},
+                                {{"type", "Fuse"}},
+                                {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}}}}},
+                            {"model",
+                             {{"type", "BPE"},
+                              {"unk_token", "<unk>"},
+                              {"fuse_unk", true},
+                              {"byte_fallback", false},
+                              {"vocab", vocab},
+                              {"merges", nlohmann::json::array()}}}};
+  return Tokenizer::from_json(file.dump(), "pieces");
+}
 
 // The text of the answers' tokens, with `|` behind each.
 std::string scored_text(const ChatTokens& tokens, const Tokenizer& tokenizer) {
@@ -137,6 +172,32 @@ TEST_CASE("conversations: a template of one's own says what is scored, and what 
   CHECK_THROWS_WITH_AS(
       changing.encode(kTwoTurns),
       "message 3: the chat template writes the text before this answer in another way when the answer follows", Error);
+}
+
+TEST_CASE("conversations: SentencePiece puts its spaces where a text begins, and none before an answer that goes on") {
+  for (const bool before_each : {true, false}) {
+    CAPTURE(before_each);
+    const auto tokenizer = pieces(before_each);
+    const ChatFormat format(
+        *tokenizer, {.chat_template =
+                         "{% for m in messages %}{% if m.role == 'user' %}{{ bos_token }}[INST] {{ m.content }} [/INST]"
+                         "{% elif m.role == 'assistant' %} {{ m.content }} {{ eos_token }}{% endif %}{% endfor %}",
+                     .bos_token = "<s>",
+                     .eos_token = "</s>"});
+    const ChatTokens tokens = format.encode(kTwoTurns);
+    CHECK(tokens.answer_texts == std::vector<std::string>{" bc", " e"});
+    const std::string begin = before_each ? "<s> " : "<s>";
+    CHECK(tokenizer->decode_continuation(tokens.ids) ==
+          begin + "[INST] a [/INST] bc </s>" + begin + "[INST] d [/INST] e </s>");
+    for (std::size_t i = 0; i < 2; ++i) {
+      AnswerText answer(format);
+      for (std::int64_t t = tokens.answers[i].begin; answer.push(tokens.ids[t]); ++t) {
+      }
+      CHECK(answer.text() == tokens.answer_texts[i]);
+    }
+    const ChatTokens prompt = format.encode_prompt(std::span(kTwoTurns).first(4));
+    CHECK(std::ranges::equal(prompt.ids, std::span(tokens.ids).first(tokens.answers[1].begin)));
+  }
 }
 
 TEST_CASE("conversations: settings are read as Hugging Face writes them") {
