@@ -5,6 +5,8 @@
 #include "cli/training/planning.h"
 #include "cli/training/run_setup.h"
 #include "cli/training/training.h"
+#include "data/chat/chat_format.h"
+#include "tasks/common/shared_tasks.h"
 #include "tasks/plan/speed.h"
 #include "tokenizer/text_frame.h"
 #include "tokenizer/tokenizer.h"
@@ -53,10 +55,17 @@ NewTraining read_configuration(const TrainArguments& arguments, const Communicat
 
 // The tokenizers that the run keeps. A causal model that begins with random values reads texts without the tokens that
 // a published tokenizer puts around them (its frame), so the run keeps the tokenizer without its frame: then neither
-// this program nor another adds them.
+// this program nor another adds them. One that begins with the weights of another keeps the chat template that it
+// answers by, whatever it is trained on.
 RunTokenizers tokenizers_of(const ResolvedConfig& config, const Objective& objective) {
   RunTokenizers tokenizers = objective.facts().tokenizers;
-  if (!config.family().is_causal() || !config.train.init_from.empty()) return tokenizers;
+  if (!config.family().is_causal()) return tokenizers;
+  if (!config.train.init_from.empty()) {
+    const std::string& file = config.tokenizer.file;
+    if (!tokenizers.chat.empty() || file.empty() || !trains_own_head(config)) return tokenizers;
+    if (const auto settings = ChatSettings::find_beside(file)) tokenizers.chat = settings->to_json();
+    return tokenizers;
+  }
   const TextFrame frame = Tokenizer::from_json(tokenizers.source, "the run's tokenizer")->frame();
   if (!frame.before.empty() || !frame.after.empty()) tokenizers.source = without_frame(tokenizers.source);
   return tokenizers;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -28,6 +29,18 @@ std::string default_template(const nlohmann::json& list, const std::string& orig
   fail(origin, ": chat_template: expected one that is called default, got none");
 }
 
+// The settings beside a tokenizer, and whether they have a template of their own.
+std::pair<ChatSettings, bool> read_beside(const std::filesystem::path& tokenizer) {
+  const std::filesystem::path folder = is_folder(tokenizer) ? tokenizer : tokenizer.parent_path();
+  const std::filesystem::path file = folder / "tokenizer_config.json", alone = folder / "chat_template.jinja";
+  const std::string text = is_there(file) ? read_file(file) : "{}";
+  ChatSettings settings = ChatSettings::from_json(text, file.string());
+  if (!is_there(alone))
+    return {settings, !parse_json<nlohmann::json>(text).value("chat_template", nlohmann::json()).is_null()};
+  settings.chat_template = read_file(alone);
+  return {settings, true};
+}
+
 }  // namespace
 
 std::string ChatSettings::to_json() const {
@@ -49,10 +62,12 @@ ChatSettings ChatSettings::from_json(std::string_view text, const std::string& o
   return settings;
 }
 
-ChatSettings ChatSettings::beside(const std::filesystem::path& tokenizer) {
-  const std::filesystem::path file = tokenizer.parent_path() / "tokenizer_config.json";
-  return is_there(file) ? from_json(read_file(file), file.string()) : ChatSettings{};
+std::optional<ChatSettings> ChatSettings::find_beside(const std::filesystem::path& tokenizer) {
+  const auto [settings, has_template] = read_beside(tokenizer);
+  return has_template ? std::optional(settings) : std::nullopt;
 }
+
+ChatSettings ChatSettings::beside(const std::filesystem::path& tokenizer) { return read_beside(tokenizer).first; }
 
 std::int64_t ChatTokens::scored() const {
   std::int64_t sum = 0;

@@ -42,20 +42,6 @@ void fit_heads(PublishedModel& model, HuggingFaceWeights& weights) {
 
 bool is_huggingface(const fs::path& path) { return is_folder(path) && is_there(path / kConfigJson); }
 
-// Returns the folder's chat template as a run keeps it (RunTokenizers::chat); empty if there is none.
-std::string read_chat(const fs::path& folder) {
-  const fs::path config = folder / kTokenizerConfig, alone = folder / "chat_template.jinja";
-  const std::string text = is_there(config) ? read_file(config) : "{}";
-  if (is_there(alone)) {
-    ChatSettings settings = ChatSettings::from_json(text, config.string());
-    settings.chat_template = read_file(alone);
-    return settings.to_json();
-  }
-  const auto json = parse_json<Json>(text, config.string() + ": ");
-  return json.is_object() && json.contains("chat_template") ? ChatSettings::from_json(text, config.string()).to_json()
-                                                            : "";
-}
-
 PublishedModel read_huggingface(const fs::path& folder) {
   const fs::path config_path = folder / kConfigJson;
   const auto config = parse_json<Json>(read_file(config_path), config_path.string() + ": ");
@@ -80,7 +66,7 @@ PublishedModel read_huggingface(const fs::path& folder) {
     fit_heads(model, *weights);
     masked_symbols(*model.tokenizer);
   }
-  model.chat = read_chat(folder);
+  if (const auto chat = ChatSettings::find_beside(folder)) model.chat = chat->to_json();
   model.tensors = std::move(weights);
   if (layout->model_type == "gpt2") leave_out_zero_biases(model);
   return model;

@@ -4,7 +4,8 @@
 //                              made its name is config.toml.unfinished
 //   RUN/tokenizer.json
 //   RUN/tokenizer-target.json  only where source and target have separate vocabularies
-//   RUN/tokenizer_config.json  only of a model of conversations: its chat template and special tokens (ChatSettings)
+//   RUN/tokenizer_config.json  only of a model of conversations, and of what was trained on from one: its chat template
+//                              and special tokens (ChatSettings)
 //   RUN/labels.json            only of a model that is fine-tuned on labels: their names, by task if there are several
 //   RUN/base.safetensors       only of a model with adapters: the weights that they change, which stay as they are
 //   RUN/metrics.jsonl

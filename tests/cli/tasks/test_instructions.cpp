@@ -109,6 +109,10 @@ TEST_CASE("instructions: a base model answers by its own template, or by marks t
       "train --train.init_from base --data.conversations chat.jsonl --data.valid_fraction 0 --train.steps 1 --out own");
   CHECK_FALSE(own.tells("plain text"));
   CHECK(own.tells("2 training conversations in 1 rows with 6 tokens, of which 4 are answers"));
+  // A run that goes on with its weights on plain text still answers by it.
+  box.succeed("train --train.init_from base --data.text text.txt --train.steps 1 --out text");
+  CHECK(Json::parse(box.read("text/tokenizer_config.json"))["chat_template"] ==
+        Json::parse(box.read("base/tokenizer_config.json"))["chat_template"]);
   box.write("base/tokenizer_config.json", R"({"chat_template": "{% macro a() %}{% endmacro %}"})");
   check_errors(box, kFailure,
                {{"train --quiet --train.init_from base --data.conversations chat.jsonl --out new",

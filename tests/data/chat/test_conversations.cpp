@@ -10,6 +10,7 @@
 #include "core/ignored_target.h"
 #include "data/chat/conversation_batcher.h"
 #include "data/synthetic/corpora.h"
+#include "tests/temp_folder.h"
 #include "tokenizer/train_tokenizer.h"
 
 using namespace tapeformer;
@@ -212,6 +213,20 @@ TEST_CASE("conversations: settings are read as Hugging Face writes them") {
   CHECK(other.chat_template == "d");
   CHECK(other.eos_token == "</s>");
   CHECK(ChatSettings::from_json("{}", "x").chat_template == kChatMl);
+  const TempFolder folder;
+  CHECK_FALSE(ChatSettings::find_beside(folder.path).has_value());
+  folder.write("tokenizer_config.json", settings.to_json());
+  for (const std::filesystem::path& tokenizer : {folder.path, folder.path / "tokenizer.json"}) {
+    CHECK(ChatSettings::find_beside(tokenizer).value().chat_template == "a");
+    CHECK(ChatSettings::beside(tokenizer).bos_token == "<s>");
+  }
+  folder.write("tokenizer_config.json", R"({"eos_token": "</s>", "chat_template": null})");
+  CHECK_FALSE(ChatSettings::find_beside(folder.path).has_value());
+  CHECK(ChatSettings::beside(folder.path).eos_token == "</s>");
+  // Newer folders have the template in a file of its own.
+  folder.write("chat_template.jinja", "b");
+  CHECK(ChatSettings::find_beside(folder.path).value().chat_template == "b");
+  CHECK(ChatSettings::beside(folder.path / "tokenizer.json").eos_token == "</s>");
   CHECK_THROWS_WITH_AS(ChatSettings::from_json(R"({"eos_token": 3})", "x"),
                        "x: eos_token: expected a string, got number", Error);
 }
