@@ -10,8 +10,11 @@ namespace tapeformer::cli {
 
 inline constexpr std::string_view kPageEnding = ".html";
 
-// The file must have the ending of a page. Otherwise the option throws UsageError before the command does any work: a
-// browser would show such a page as text, and the name of another file is a mistake.
+// Throws UsageError, which begins with the option, for a file without the ending of a page: a browser would show it as
+// text, and the name of another file is a mistake.
+void require_page_name(std::string_view option, std::string_view file);
+
+// The option calls require_page_name(), before the command does any work.
 Option page_option(std::string name, std::string& path, std::string help, OptionRules rules = {});
 
 }  // namespace tapeformer::cli

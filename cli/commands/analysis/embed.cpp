@@ -6,6 +6,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/options/input_lines.h"
+#include "cli/options/page_option.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
@@ -34,6 +35,14 @@ std::string format_of(const EmbedArguments& arguments) {
   return extension == ".npy" || extension == ".html" ? extension.substr(1) : "jsonl";
 }
 
+// Throws UsageError if the vectors cannot be written to --out, before the model is read.
+void check_out(const EmbedArguments& arguments) {
+  const std::string format = format_of(arguments);
+  if (format != "jsonl" && arguments.out.empty())
+    fail_usage("embed: --format ", format, ": expected --out FILE beside it, got none");
+  if (format == "html") require_page_name("embed: --out", arguments.out);
+}
+
 // Writes the vectors of one text after another. Only a page (html) keeps them in memory until the end.
 class VectorWriter {
  public:
@@ -43,8 +52,6 @@ class VectorWriter {
         format_(format_of(arguments)),
         run_(run),
         tokenizer_(*run.tokenizer) {
-    if (format_ != "jsonl" && path_.empty())
-      fail_usage("embed: --format ", format_, ": expected --out FILE beside it, got none");
     if (format_ == "jsonl" && !path_.empty()) file_.emplace(path_);
   }
 
@@ -125,6 +132,7 @@ class VectorWriter {
 };
 
 void write_vectors(const EmbedArguments& arguments) {
+  check_out(arguments);
   const TrainedEmbedder run = open_run<TrainedEmbedder>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   VectorWriter writer(arguments, run);

@@ -346,4 +346,6 @@ TEST_CASE("embed: a page has a map of lines or tokens, and the positions of a mo
   CHECK(fixed[3][0].get<double>() == doctest::Approx(std::sin(3.0)).epsilon(1e-2));
   check_error(box, kUsage, "embed: --format html: expected --out FILE beside it, got none",
               "embed gpt --text Once --format html");
+  check_error(box, kUsage, "embed: --out: expected a file that ends in .html, got page.txt",
+              "embed gpt --text Once --format html --out page.txt");
 }
