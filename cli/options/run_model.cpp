@@ -1,29 +1,10 @@
 #include "cli/options/run_model.h"
 
 #include "cli/terminal/messages.h"
-#include "data/text/text_files.h"
-#include "data/text/text_source.h"
 #include "generate/generator.h"
-#include "tasks/common/models.h"
+#include "tasks/common/text_start.h"
 
 namespace tapeformer::cli {
-namespace {
-
-// Whether kEndOfText may have stood in the text from which the run learned. In a text without documents it does not,
-// though the tokenizer has it, so what the model predicts after it means nothing.
-bool may_know_end_of_text(const TrainedLanguageModel& run) {
-  const Config::Data& data = run.config.data;
-  const bool is_published = run.checkpoint == checkpoint_name(0) || !run.config.train.init_from.empty();
-  if (is_published || run.config.task_row().name != "language_model" || data.document != DocumentEnd::none) return true;
-  if (data.text.empty()) return false;  // a generated corpus
-  try {
-    return FileText(expand_inputs(data.text), text_options(run.config)).has_documents();
-  } catch (const Error&) {  // the files are not there any more
-    return true;
-  }
-}
-
-}  // namespace
 
 void warn(const std::string& line) { log_warning("{}", line); }
 
@@ -75,21 +56,11 @@ std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::st
 }
 
 std::int32_t text_start(const TrainedLanguageModel& run) {
-  const Tokenizer& tokenizer = *run.tokenizer;
-  if (const auto prefix = text_prefix(run, tokenizer); !prefix.empty()) return prefix.front();
-  const auto end_of_text = tokenizer.special(kEndOfText);
-  if (end_of_text && may_know_end_of_text(run)) return *end_of_text;
-  for (const std::int32_t id : ordinary_ids(tokenizer)) {
-    if (tokenizer.token_bytes(id) == "\n") return id;
-  }
-  if (end_of_text) return *end_of_text;
-  fail("the tokenizer has no token from which a text may begin: expected ", kEndOfText, " or a line end");
+  return text_start(run.config, *run.tokenizer, run.is_imported());
 }
 
 std::vector<std::int32_t> beginning_tokens(const TrainedLanguageModel& run, std::string_view prompt) {
-  std::vector<std::int32_t> ids = prompt_tokens(run, prompt);
-  if (ids.empty()) ids.push_back(text_start(run));
-  return ids;
+  return beginning_tokens(run.config, *run.tokenizer, *run.model, prompt, run.is_imported());
 }
 
 std::vector<std::int32_t> ordinary_ids(const Tokenizer& tokenizer) {

@@ -39,12 +39,8 @@ Option target_option(std::string& target);
 // attends only within documents.
 std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
-// Returns the token from which a model predicts the first token of a text: the first one of text_prefix(), the
-// <|endoftext|> of the previous document or, if the tokenizer has none or the run has learned from a text without
-// documents, a line end. Throws Error if there is none of them.
+// Return what the functions of tasks/common/text_start.h do for the run.
 std::int32_t text_start(const TrainedLanguageModel& run);
-
-// Returns prompt_tokens(), or only text_start() if an empty prompt gives no tokens.
 std::vector<std::int32_t> beginning_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
 // The tokens of the tokenizer's model, without special and added ones.

@@ -6,6 +6,7 @@
 #include "core/text/joined.h"
 #include "nn/attention/head_ablation.h"
 #include "tasks/common/shared_tasks.h"
+#include "tasks/common/text_start.h"
 #include "train/config/run_config.h"
 
 namespace tapeformer {
@@ -71,10 +72,7 @@ void require_task(const ModelSource& source, std::initializer_list<std::string_v
 }
 
 std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& tokenizer) {
-  if (!run.config.family().is_causal() || run.config.task_row().tunes_vectors) return {};
-  const bool is_imported = run.checkpoint == checkpoint_name(0);
-  if (!is_imported && run.config.train.init_from.empty()) return {};
-  return tokenizer.frame().before;
+  return text_prefix(run.config, tokenizer, run.is_imported());
 }
 
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options) {

@@ -29,6 +29,9 @@ struct TrainedModel {
   WeightFormat weights = WeightFormat::f32;                             // the format of the model's matrices in memory
   std::vector<std::string> without_heads = {};                          // the names of its heads that are removed
   std::vector<std::string> warnings;
+
+  // Whether the weights are those of a published model, which no training here has changed.
+  bool is_imported() const { return checkpoint == checkpoint_name(0); }
 };
 
 // The format of a model's matrices in memory if LoadOptions::weights gives none. `as_stored` and `bf16` mean f32 unless
@@ -55,10 +58,7 @@ struct TrainedOnText : TrainedModel {
 using TrainedLanguageModel = TrainedOnText<CausalModel>;
 using TrainedTextModel = TrainedOnText<Model>;  // of any task that reads plain text
 
-// Returns the tokens before a text as a causal model has learned them: what its tokenizer says (Tokenizer::frame()) for
-// a published model, and for runs that began with its weights. None for a run that began with random values: whatever
-// its tokenizer says, its training has read texts without them. None for models that are not causal, whose rows have
-// tokens of their own, and for runs that tune vectors of sentences, which they read without such tokens.
+// Returns text_prefix() (tasks/common/text_start.h) of the run.
 std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& tokenizer);
 
 // Loads the model of the checkpoint that find_checkpoint() chooses; `warnings` names the damaged ones that it skips.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "data/text/text_source.h"
 #include "generate/generator.h"
+#include "tasks/common/text_start.h"
 #include "tasks/text/text_baselines.h"
 #include "tokenizer/special_tokens.h"
 
@@ -32,24 +32,13 @@ LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData 
   }
 }
 
-std::string LanguageObjective::sample_text() const {
-  const std::string& given = config_.train.sample_prompt;
-  const bool has_documents = config_.data.document != DocumentEnd::none || config_.data.within_document;
-  return given.empty() && !(has_documents && data_.tokenizer->special(kEndOfText)) ? "\n" : given;
-}
-
 std::vector<std::int32_t> LanguageObjective::sample_prompt() const {
-  std::vector<std::int32_t> prefix;
-  if (!config_.train.init_from.empty()) prefix = data_.tokenizer->frame().before;  // as text_prefix() of the run
-  const std::string text = sample_text();
-  std::vector<std::int32_t> ids = prompt_tokens(*data_.tokenizer, *model_, text, prefix);
-  if (text.empty() && ids.empty()) ids = {*data_.tokenizer->special(kEndOfText)};
-  return ids;
+  return beginning_tokens(config_, *data_.tokenizer, *model_, config_.train.sample_prompt);
 }
 
 void LanguageObjective::check_sample_prompt() const {
   try {
-    check(!sample_prompt().empty(), "the text is empty");
+    sample_prompt();
   } catch (const Error& error) {
     fail_usage("train.sample_prompt: expected a text that the run's tokenizer can encode: ", error.what());
   }
@@ -135,7 +124,11 @@ std::vector<TextSample> LanguageObjective::samples(const std::function<bool()>& 
     prompt = sample_prompt();
   } catch (const Error&) {  // a tokenizer of characters that does not know one of them
   }
-  if (!prompt.empty()) return sample(sample_text(), prompt);
+  if (!prompt.empty()) {
+    std::string input = config_.train.sample_prompt;
+    if (input.empty() && tokenizer.is_ordinary(prompt.back())) input = tokenizer.decode(prompt);  // a line end
+    return sample(input, prompt);
+  }
   const TokenFile& text = data_.valid ? *data_.valid : data_.train;
   prompt.resize(std::min(kPromptTokens, text.size()));
   text.copy(0, prompt);

@@ -26,11 +26,9 @@ class LanguageObjective : public TextObjectiveOf<CausalModel>, private Recurrent
   NamedTensors state() const override;
   void load(const NamedTensors& state) override;
   std::function<void()> hold() override;
-  // Returns train.sample_prompt or, if that is empty and the text has no documents, a line end.
-  std::string sample_text() const;
-  // Returns the tokens of sample_text(); of an empty text, the end of the document before.
+  // Returns the tokens with which a sample begins (beginning_tokens()).
   std::vector<std::int32_t> sample_prompt() const;
-  // Throws UsageError, before the training begins, if the tokenizer cannot encode the prompt or gives no tokens.
+  // Throws UsageError, before the training begins, if the tokenizer cannot encode the prompt.
   void check_sample_prompt() const;
   WindowOptions window_options() const;
   // Reads the rows of a micro-step into batch_, and starts to read the next micro-step's rows from disk.

@@ -96,14 +96,20 @@ TEST_CASE("samples: a language model's are what generate makes, and an encoder-d
   CHECK(result_of(box, "generate run --prompt the --tokens 30") == "the" + sample["output"].get<std::string>() + "\n");
   CHECK(box.read("run/report.html").find(sample["output"].dump()) != std::string::npos);
   // Without a prompt, a sample begins as the documents do, if there are any.
-  const std::string stories = "--data.corpus stories --data.lines 60 --train.steps 8 --train.sample_every 8 ";
+  std::string lines;
+  for (int i = 0; i < 60; ++i)
+    lines += R"({"text": "Once upon a time a cat sat here."})"
+             "\n";
+  box.write("text.jsonl", lines);
+  const std::string stories = "--data.corpus stories --data.lines 60 ";
   const std::pair<std::string, std::string> documents[] = {
-      {"lines", ""},
-      {"documents", "--data.document line"},
-      {"alone", "--data.document line --data.within_document true"}};
+      {"lines", stories},
+      {"documents", stories + "--data.document line"},
+      {"alone", stories + "--data.document line --data.within_document true"},
+      {"json", "--data.text text.jsonl"}};
   for (const auto& each : documents) {
     CAPTURE(each.first);
-    box.train(each.first, stories + each.second);
+    box.train(each.first, "--train.steps 8 --train.sample_every 8 " + each.second);
     const Json text = json_of(box, "generate " + each.first + " --json --tokens 100")["text"];
     CHECK(lines_with(box, each.first, "samples").at(0)["samples"][0]["output"] == text);
   }

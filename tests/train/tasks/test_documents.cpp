@@ -5,9 +5,12 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "tasks/common/text_start.h"
 #include "tasks/text/language_data.h"
 #include "tasks/text/text_evaluation.h"
+#include "tests/temp_folder.h"
 #include "tests/train/toy.h"
+#include "tokenizer/train_tokenizer.h"
 
 using namespace tapeformer;
 
@@ -165,4 +168,30 @@ TEST_CASE("documents: a text without any, or a tokenizer without their token, is
   config.data.document = DocumentEnd::file;
   config.data.within_document = true;
   refused("data.within_document: expected a tokenizer with the token <|endoftext|>, got one without");
+}
+
+TEST_CASE("documents: a text begins after <|endoftext|> where training has read it, else after a line end") {
+  const TempFolder folder;
+  const std::string plain = folder.write("plain.txt", "A cat.\n").string(),
+                    json = folder.write("documents.jsonl", "{\"text\": \"A cat.\"}\n").string();
+  const std::string text = "A cat.\n";
+  const auto tokenizer =
+      train_tokenizer({.kind = "bpe", .vocab = 257, .special_tokens = {"<|endoftext|>"}}, std::span(&text, 1));
+  const auto start = [&](const Config& config) {
+    return tokenizer->token_bytes(text_start(resolve(config), *tokenizer));
+  };
+  Config alone, several;
+  several.task.kind = "multi_task";
+  several.tasks["tags"] = {.kind = "tag", .labels = "train.tsv"};
+  const auto start_of = [&](const std::string& file) {
+    alone.data.text = {file};
+    several.tasks["text"] = {.kind = "language_model", .text = {file}};
+    CHECK(start(several) == start(alone));
+    return start(alone);
+  };
+  CHECK(start_of(plain) == "\n");
+  CHECK(start_of(json) == "<|endoftext|>");
+  CHECK(start_of((folder.path / "gone.txt").string()) == "<|endoftext|>");  // nobody knows
+  alone.data.document = several.data.document = DocumentEnd::file;
+  CHECK(start_of(plain) == "<|endoftext|>");
 }

@@ -1,0 +1,60 @@
+#include "tasks/common/text_start.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "data/text/text_files.h"
+#include "data/text/text_source.h"
+#include "generate/generator.h"
+#include "tasks/common/models.h"
+#include "tasks/common/shared_tasks.h"
+
+namespace tapeformer {
+namespace {
+
+// Returns whether kEndOfText may have stood in the text from which the model learned. In a text without documents it
+// does not, though the tokenizer has it, so what the model predicts after it means nothing.
+bool may_know_end_of_text(const ResolvedConfig& config, bool is_imported) {
+  if (is_imported || !config.train.init_from.empty()) return true;
+  if (config.task_row().is_multi_task) {
+    return std::ranges::any_of(shared_tasks(config), [](const SharedTask& task) {
+      return !task.has_labels() && may_know_end_of_text(task.config, false);
+    });
+  }
+  const Config::Data& data = config.data;
+  if (config.task_row().name != "language_model" || data.document != DocumentEnd::none) return true;
+  if (data.text.empty()) return false;  // a generated corpus
+  try {
+    return FileText(expand_inputs(data.text), text_options(config)).has_documents();
+  } catch (const Error&) {  // the files are not there any more
+    return true;
+  }
+}
+
+}  // namespace
+
+std::vector<std::int32_t> text_prefix(const ResolvedConfig& config, const Tokenizer& tokenizer, bool is_imported) {
+  if (!config.family().is_causal() || config.task_row().tunes_vectors) return {};
+  if (!is_imported && config.train.init_from.empty()) return {};
+  return tokenizer.frame().before;
+}
+
+std::int32_t text_start(const ResolvedConfig& config, const Tokenizer& tokenizer, bool is_imported) {
+  if (const auto prefix = text_prefix(config, tokenizer, is_imported); !prefix.empty()) return prefix.front();
+  const auto end_of_text = tokenizer.special(kEndOfText);
+  if (end_of_text && may_know_end_of_text(config, is_imported)) return *end_of_text;
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    if (tokenizer.is_ordinary(id) && tokenizer.token_bytes(id) == "\n") return id;
+  }
+  if (end_of_text) return *end_of_text;
+  fail("the tokenizer has no token from which a text may begin: expected ", kEndOfText, " or a line end");
+}
+
+std::vector<std::int32_t> beginning_tokens(const ResolvedConfig& config, const Tokenizer& tokenizer,
+                                           const CausalModel& model, std::string_view prompt, bool is_imported) {
+  std::vector<std::int32_t> ids = prompt_tokens(tokenizer, model, prompt, text_prefix(config, tokenizer, is_imported));
+  if (ids.empty()) ids.push_back(text_start(config, tokenizer, is_imported));
+  return ids;
+}
+
+}  // namespace tapeformer
