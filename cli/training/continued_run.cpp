@@ -55,10 +55,12 @@ Continuation continued_config(const RunReference& reference, std::optional<std::
   // If the user names a checkpoint, the run continues with the configuration that the checkpoint has.
   const bool names_checkpoint = reference.step.has_value();
   const bool changed = !names_checkpoint && is_changed_by_hand(run, copy, arguments);
-  const Config before = load_run_config(names_checkpoint || (changed && copy) ? *copy : run.config());
+  const std::filesystem::path& path = names_checkpoint ? *copy : run.config();
+  for (const std::string& line : ignored_keys(path)) log_warning("{}", line);
+  const Config before = load_run_config(changed && copy ? *copy : path);
   std::vector<std::string> changes;
   const ConfigOverrides overrides = with_minutes(arguments.overrides, arguments.minutes, before);
-  Config after = override_config(changed ? load_run_config(run.config()) : before, overrides, changes).values();
+  Config after = override_config(load_run_config(path), overrides, changes).values();
   std::optional<double> max_minutes;
   if (const auto given = arguments.overrides.find("train.max_minutes");
       given != arguments.overrides.end() && !given->second.empty()) {

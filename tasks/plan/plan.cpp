@@ -63,8 +63,7 @@ void PlanDraft::choose(std::span<const tuning::FixedKey> keys) {
 Plan make_plan(const PlanRequest& request) {
   const Config& given = request.given;
   require_data(given);
-  const bool has_labels = given.task.kind != kNoTask;
-  const TaskRow& task = find_task_row(has_labels ? given.task.kind : find_model_family(given.model.type).task);
+  const TaskRow& task = task_row_of(given);
   if (task.plan) return task.plan(request);
   std::vector<std::string> planned;
   for (const TaskRow& row : task_rows()) {

@@ -8,6 +8,7 @@
 #include "core/hash.h"
 #include "train/config/config_table.h"
 #include "train/config/data_kinds.h"
+#include "train/config/idle_keys.h"
 #include "train/config/key_text.h"
 #include "train/config/other_names.h"
 #include "train/config/shared_task_keys.h"
@@ -274,6 +275,12 @@ std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& 
   }
   for (const auto& [name, values] : overrides) {
     if (!values.empty()) apply_override(config, name, values);
+  }
+  for (const IdleKey& idle : idle_keys(config)) {
+    const std::string name = idle.entry.name(), ruler(idle.ruler);
+    if (!gives_value(overrides, ruler) || gives_value(overrides, name)) continue;
+    notes.push_back(str_cat(ruler, " replaces ", name, " = ", command_line_text(idle.entry.get(config))));
+    idle.entry.set(config, idle.expected);
   }
   for (const DataKind& kind : all_data_kinds()) {
     const auto by = std::ranges::find_if(kind.training, [&](const auto& name) { return gives_value(overrides, name); });

@@ -143,6 +143,10 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
+// Returns the task on which the configuration's model is trained: task.kind, or else the task of its family. Throws
+// Error for an unknown task or family.
+const TaskRow& task_row_of(const Config& config);
+
 // The section [model] of a resolved configuration.
 struct ResolvedModel {
   std::string type;
@@ -174,8 +178,7 @@ class ResolvedConfig {
   const Config::Checkpoint& checkpoint;
 
   const ModelFamily& family() const { return find_model_family(model.type); }
-  // Returns the task on which the model is trained: task.kind, or else the task of its family.
-  const TaskRow& task_row() const { return find_task_row(task.kind == kNoTask ? family().task : task.kind); }
+  const TaskRow& task_row() const { return task_row_of(values()); }
   // Returns the measure that chooses the best checkpoint: task.metric_for_best_model, or else TaskRow::metric.
   std::string_view metric() const {
     return task.metric_for_best_model.empty() ? task_row().metric : task.metric_for_best_model;
@@ -221,7 +224,8 @@ using ConfigOverrides = std::map<std::string, std::vector<std::string>>;
 bool has_override(const ConfigOverrides& overrides, std::string_view key);
 // Sets all these keys, model.type and optimizer.name first. If they name training data of another kind, the data of the
 // configuration is removed, together with its validation data. If they name another optimizer, values of keys that it
-// does not have are removed. Returns a line about each value that was removed.
+// does not have are removed, and so are values that have no effect beside the value of an override (idle_keys()).
+// Returns a line about each value that was removed.
 std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& overrides);
 
 // Replaces every value that refers to another key, and checks all values: first each key by itself, then the rules

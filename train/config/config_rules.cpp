@@ -8,7 +8,7 @@
 #include "train/config/config.h"
 #include "train/config/config_table.h"
 #include "train/config/data_kinds.h"
-#include "train/config/key_text.h"
+#include "train/config/idle_keys.h"
 #include "train/config/matmul_config.h"
 #include "train/config/rules.h"
 
@@ -65,36 +65,6 @@ void check_tokenizer(const Config::Tokenizer& tokenizer) {
           tokenizer.vocab);
 }
 
-// Returns whether the learning rate ends at schedule.min_lr.
-bool ends_at_min_lr(ScheduleKind kind) {
-  switch (kind) {
-    case ScheduleKind::cosine:
-    case ScheduleKind::linear:
-    case ScheduleKind::wsd:
-      return true;
-    case ScheduleKind::inverse_sqrt:
-    case ScheduleKind::constant:
-    case ScheduleKind::plateau:
-      return false;
-  }
-  return false;
-}
-
-// A key of [task] that the task does not read would have no effect.
-void check_task_keys(const Config& config, const TaskRow& task) {
-  for (const ConfigEntry& entry : config_entries(config)) {
-    const bool is_read = entry.key.name == "kind" || std::ranges::count(task.keys, entry.key.name) > 0;
-    if (entry.section != "task" || is_read) continue;
-    const KeyValue value = entry.get(config);
-    const auto shown = [](const KeyValue& of) {
-      const std::string text = command_line_text(of);
-      return text.empty() ? std::string("none") : text;
-    };
-    require(value == entry.key.default_value, entry.name(), ": expected ", shown(entry.key.default_value),
-            " beside task.kind = ", config.task.kind, ", got ", shown(value));
-  }
-}
-
 void check_task(const Config& config, const ResolvedConfig& resolved) {
   const TaskRow& task = resolved.task_row();
   for (const std::string& kind : data_kinds(config.data)) {
@@ -103,7 +73,6 @@ void check_task(const Config& config, const ResolvedConfig& resolved) {
   }
   require(config.tasks.empty() || task.is_multi_task, "tasks: expected task.kind = multi_task beside [tasks.",
           config.tasks.empty() ? "" : config.tasks.begin()->first, "], got ", config.task.kind);
-  check_task_keys(config, task);
   require(config.data.images.empty() || resolved.family().reads_images(), "data.images: expected a model of images as ",
           "model.type, got ", resolved.model.type);
   task.check(resolved);
@@ -119,14 +88,10 @@ void check_training(const Config& config, const ResolvedConfig& resolved) {
   require(config.train.lora_rank > 0 || config.train.lora_targets.empty(),
           "train.lora.targets: expected train.lora.rank above 0 beside it, since these layers get adapters, got ",
           joined(config.train.lora_targets, " "));
-  require(!ends_at_min_lr(*config.schedule.kind) || config.schedule.min_lr <= config.optimizer.lr,
-          "schedule.min_lr: expected at most optimizer.lr, which is ", config.optimizer.lr, ", got ",
-          config.schedule.min_lr);
+  require(config.schedule.min_lr <= config.optimizer.lr, "schedule.min_lr: expected at most optimizer.lr, which is ",
+          config.optimizer.lr, ", got ", config.schedule.min_lr);
   require(config.schedule.factor == 0 || resolved.model_dim(), "schedule.factor: expected 0, since ",
           resolved.model.type, " has no key model.dim, got ", config.schedule.factor);
-  require(config.schedule.factor == 0 || config.schedule.kind == ScheduleKind::inverse_sqrt,
-          "schedule.factor: expected 0, since only the peak of inverse_sqrt follows from it and schedule.kind is ",
-          word_of(*config.schedule.kind), ", got ", config.schedule.factor);
   require(config.eval.patience == 0 || config.eval.every > 0,
           "eval.patience: expected eval.every above 0 beside it, since patience counts evaluations, got ",
           config.eval.every);
@@ -187,6 +152,7 @@ void check_rules(const Config& config, const ResolvedConfig& resolved) {
   check_tokenizer(config.tokenizer);
   check_task(config, resolved);
   check_training(config, resolved);
+  require_no_idle_keys(config);
   check_family(config, resolved);
   check_rounds(config);
 }
@@ -253,6 +219,11 @@ void derive(Config& config, const ModelFamily& family, std::int64_t context) {
 }
 
 }  // namespace
+
+const TaskRow& task_row_of(const Config& config) {
+  const std::string& kind = config.task.kind;
+  return find_task_row(kind == kNoTask ? find_model_family(config.model.type).task : kind);
+}
 
 ResolvedConfig::ResolvedConfig(std::shared_ptr<const Values> values)
     : values_(std::move(values)),

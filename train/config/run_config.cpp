@@ -6,11 +6,14 @@
 #include "core/files.h"
 #include "nn/optim/optimizers.h"
 #include "train/config/config_table.h"
+#include "train/config/idle_keys.h"
 #include "train/config/key_text.h"
 
 namespace tapeformer {
+namespace {
 
-Config load_run_config(const std::filesystem::path& path) {
+// Reads a run's configuration as this version would have written it, but for the keys that have no effect.
+Config read_run_config(const std::filesystem::path& path) {
   Config run = load_config(path);
   // Older versions wrote the keys of all optimizers into every file.
   remove_foreign_options(run.optimizer);
@@ -19,6 +22,23 @@ Config load_run_config(const std::filesystem::path& path) {
   if (std::ranges::count(keys, "norm_kind", &Key::name) > 0)
     run.model.options.try_emplace("norm_kind", std::string("layer"));
   return run;
+}
+
+}  // namespace
+
+Config load_run_config(const std::filesystem::path& path) {
+  Config run = read_run_config(path);
+  reset_idle_keys(run);
+  return run;
+}
+
+std::vector<std::string> ignored_keys(const std::filesystem::path& path) {
+  Config run = read_run_config(path);
+  std::vector<std::string> lines;
+  for (const std::string& note : reset_idle_keys(run)) {
+    lines.push_back(str_cat(path.string(), ": ", note, ", and is ignored"));
+  }
+  return lines;
 }
 
 std::vector<std::string> changes_by_hand(const std::filesystem::path& config,

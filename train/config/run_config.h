@@ -10,8 +10,13 @@
 
 namespace tapeformer {
 
-// Reads the configuration from a run's folder.
+// Reads the configuration from a run's folder. Keys that have no effect (idle_keys()) get their defaults: older
+// versions accepted them, and recorded them.
 Config load_run_config(const std::filesystem::path& path);
+
+// Returns a text about each key whose value load_run_config() ignores, since it has no effect: "run/config.toml:
+// task.mix = true has no effect beside task.kind = tag, and is ignored".
+std::vector<std::string> ignored_keys(const std::filesystem::path& path);
 
 // Returns a text about each key that somebody has edited in a run's configuration file since the program wrote it:
 // "train.batch was 4 and is 16". Empty for a file of an older version, which has no checksum. `copy` is the

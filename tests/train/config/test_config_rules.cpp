@@ -239,10 +239,6 @@ TEST_CASE("config: rules across keys") {
                 "schedule.min_lr: expected at most optimizer.lr, which is 0.003, got 0.01");
   check_invalid({"schedule.kind=linear", "schedule.min_lr=0.01"},
                 "schedule.min_lr: expected at most optimizer.lr, which is 0.003, got 0.01");
-  CHECK_NOTHROW(resolved({"schedule.kind=constant", "schedule.min_lr=0.01"}));
-  check_invalid({"schedule.kind=cosine", "schedule.factor=2"},
-                "schedule.factor: expected 0, since only the peak of inverse_sqrt follows from it and schedule.kind is "
-                "cosine, got 2");
   check_invalid({"eval.patience=3", "eval.every=0"},
                 "eval.patience: expected eval.every above 0 beside it, since patience counts evaluations, got 0");
   check_invalid({"eval.stride=129"}, "eval.stride: expected at most model.context, which is 128, got 129");

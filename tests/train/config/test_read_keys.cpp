@@ -1,7 +1,9 @@
 // Keys that would have no effect, since nothing reads them.
 #include <doctest/doctest.h>
 
+#include "tests/temp_folder.h"
 #include "tests/train/config/config_support.h"
+#include "train/config/run_config.h"
 
 using namespace tapeformer;
 
@@ -21,6 +23,62 @@ TEST_CASE("config: a key of a task is refused beside a task that does not read i
   CHECK_NOTHROW(resolved({"model.type=bert", "task.kind=multi_task", "task.dropout=0.5", "task.sampling_alpha=1",
                           "task.metric_for_best_model=b_loss", "tasks.a.kind=tag", "tasks.a.labels=a",
                           "tasks.b.kind=masked_language_model", "tasks.b.text=b"}));
+}
+
+TEST_CASE("config: a key is refused beside the value of another because of which nothing reads it") {
+  const auto beside = [](const std::string& ruler, const std::string& key, const std::string& message) {
+    check_invalid({ruler, key}, message);
+  };
+  beside("schedule.kind=constant", "schedule.min_lr=0.001",
+         "schedule.min_lr: expected 0.0 beside schedule.kind = constant, got 0.001");
+  beside("schedule.kind=cosine", "schedule.factor=2",
+         "schedule.factor: expected 0.0 beside schedule.kind = cosine, got 2.0");
+  beside("schedule.kind=wsd", "schedule.decay=0.1", "schedule.decay: expected 0.5 beside schedule.kind = wsd, got 0.1");
+  beside("schedule.kind=linear", "schedule.cooldown=0.1",
+         "schedule.cooldown: expected 0.4 beside schedule.kind = linear, got 0.1");
+  beside("train.sync_every=0", "train.outer_lr=0.7",
+         "train.outer_lr: expected 1.0 beside train.sync_every = 0, got 0.7");
+  beside("model.type=rnn", "eval.bleu_every=500", "eval.bleu_every: expected 0 beside model.type = rnn, got 500");
+  beside("task.kind=tag", "eval.bleu_sentences=9", "eval.bleu_sentences: expected 1000 beside task.kind = tag, got 9");
+  CHECK_NOTHROW(resolved({"schedule.kind=wsd", "schedule.min_lr=0.001", "schedule.cooldown=0.1"}));
+  CHECK_NOTHROW(resolved({"schedule.kind=plateau", "schedule.decay=0.1"}));
+  CHECK_NOTHROW(resolved({"train.sync_every=250", "train.outer_lr=0.7"}));
+  CHECK_NOTHROW(resolved({"model.type=transformer", "eval.bleu_every=500"}));
+  CHECK_NOTHROW(resolved({"eval.bleu_every=0"}));  // which is true
+}
+
+TEST_CASE("config: another schedule on the command line removes what it does not read, unless that is given too") {
+  const Config file = parse("[schedule]\nkind = \"cosine\"\nmin_lr = 0.001\n");
+  Config config = file;
+  CHECK(apply_overrides(config, overrides_of({"schedule.kind=constant"})) ==
+        std::vector<std::string>{"schedule.kind replaces schedule.min_lr = 0.001"});
+  CHECK(config.schedule.min_lr == 0);
+  config = file;
+  apply_overrides(config, overrides_of({"schedule.kind=constant", "schedule.min_lr=0.001"}));
+  CHECK_THROWS_AS(resolve(config), UsageError);
+  config = file;
+  CHECK(apply_overrides(config, overrides_of({"schedule.kind=linear", "train.steps=9"})).empty());
+  CHECK(config.schedule.min_lr == 0.001);
+}
+
+TEST_CASE("config: a run of an older version may have recorded keys that nothing reads: they are ignored, and told") {
+  const TempFolder folder;
+  std::string text = to_toml(resolved({"data.text=a", "schedule.kind=constant"}));
+  const auto set = [&](const std::string& from, const std::string& to) {
+    REQUIRE(text.find(from) != text.npos);
+    text.replace(text.find(from), from.size(), to);
+  };
+  const std::filesystem::path path = folder.write("config.toml", text);
+  CHECK(ignored_keys(path).empty());
+  const ResolvedConfig before = resolve(load_run_config(path));
+  set("\nmin_lr = 0.0", "\nmin_lr = 0.5");
+  set("\nmix = false", "\nmix = true");
+  folder.write("config.toml", text);
+  CHECK(resolve(load_run_config(path)) == before);
+  CHECK(ignored_keys(path) ==
+        std::vector<std::string>{
+            path.string() + ": task.mix = true has no effect beside task.kind = none, and is ignored",
+            path.string() + ": schedule.min_lr = 0.5 has no effect beside schedule.kind = constant, and is ignored"});
 }
 
 TEST_CASE("config: the documents of a generated corpus are its lines, and other ends are refused") {

@@ -1,0 +1,80 @@
+#include "train/config/idle_keys.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/error.h"
+#include "train/config/key_text.h"
+#include "train/config/rules.h"
+
+namespace tapeformer {
+namespace {
+
+bool is_read(std::string_view key, ScheduleKind kind) {
+  if (key == "min_lr") return kind == ScheduleKind::cosine || kind == ScheduleKind::linear || kind == ScheduleKind::wsd;
+  if (key == "factor") return kind == ScheduleKind::inverse_sqrt;
+  if (key == "decay") return kind == ScheduleKind::plateau;
+  return !key.starts_with("cooldown") || kind == ScheduleKind::wsd;
+}
+
+// Returns the key whose value says that nothing reads this one; "" if something may read it.
+std::string_view ruler_of(const ConfigEntry& entry, const Config& config) {
+  const TaskRow& task = task_row_of(config);
+  const std::string_view key = entry.key.name;
+  if (entry.section == "task") return key == "kind" || std::ranges::count(task.keys, key) > 0 ? "" : "task.kind";
+  if (entry.section == "schedule") {
+    return !config.schedule.kind || is_read(key, *config.schedule.kind) ? "" : "schedule.kind";
+  }
+  if (entry.section == "train" && key.starts_with("outer_")) {
+    return config.train.sync_every > 0 ? "" : "train.sync_every";
+  }
+  if (entry.section == "eval" && key.starts_with("bleu_")) {
+    return task.has_bleu ? "" : config.task.kind == kNoTask ? "model.type" : "task.kind";
+  }
+  return "";
+}
+
+std::string shown(const KeyValue& value) {
+  const std::string text = command_line_text(value);
+  return text.empty() ? "none" : text;
+}
+
+// Returns "beside schedule.kind = constant".
+std::string beside_ruler(const IdleKey& key, const Config& config) {
+  const std::size_t dot = key.ruler.find('.');
+  const ConfigEntry ruler = *find_config_entry(key.ruler.substr(0, dot), key.ruler.substr(dot + 1), config);
+  return str_cat("beside ", key.ruler, " = ", shown(ruler.get(config)));
+}
+
+}  // namespace
+
+std::vector<IdleKey> idle_keys(const Config& config) {
+  std::vector<IdleKey> keys;
+  for (const ConfigEntry& entry : config_entries(config)) {
+    const KeyValue value = entry.get(config);
+    if (value == entry.key.default_value) continue;
+    const KeyValue expected = entry.name() == "eval.bleu_every" ? KeyValue(std::int64_t{0}) : entry.key.default_value;
+    const std::string_view ruler = ruler_of(entry, config);
+    if (!ruler.empty() && value != expected) keys.push_back({entry, ruler, expected});
+  }
+  return keys;
+}
+
+void require_no_idle_keys(const Config& config) {
+  for (const IdleKey& key : idle_keys(config)) {
+    fail_usage(key.entry.name(), ": expected ", shown(key.expected), " ", beside_ruler(key, config), ", got ",
+               shown(key.entry.get(config)));
+  }
+}
+
+std::vector<std::string> reset_idle_keys(Config& config) {
+  std::vector<std::string> notes;
+  for (const IdleKey& key : idle_keys(config)) {
+    notes.push_back(
+        str_cat(key.entry.name(), " = ", shown(key.entry.get(config)), " has no effect ", beside_ruler(key, config)));
+    key.entry.set(config, key.expected);
+  }
+  return notes;
+}
+
+}  // namespace tapeformer

@@ -1,0 +1,31 @@
+// Keys that are given though they have no effect.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/config/config_table.h"
+
+namespace tapeformer {
+
+struct IdleKey {
+  ConfigEntry entry;
+  std::string_view ruler;  // the key because of whose value nothing reads it: "schedule.kind"
+  KeyValue expected;       // the value of a key that is not given, or for eval.bleu_every "never"
+};
+
+// Returns the keys with values that nothing reads because of another key's value: those of [task] beside a task that
+// does not read them, those of [schedule] beside a kind that has no use for them (any, while schedule.kind is auto),
+// train.outer_* where train.sync_every is 0, and eval.bleu_* beside a task without BLEU. Throws Error for an unknown
+// task or model family.
+std::vector<IdleKey> idle_keys(const Config& config);
+
+// Throws UsageError that names the first such key.
+void require_no_idle_keys(const Config& config);
+
+// Gives each such key its expected value. Returns a text about each: "task.mix = true has no effect beside task.kind =
+// tag".
+std::vector<std::string> reset_idle_keys(Config& config);
+
+}  // namespace tapeformer
