@@ -6,6 +6,7 @@
 #include "cli/options/run_model.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
+#include "core/text/split_at.h"
 #include "tasks/common/eval.h"
 
 namespace tapeformer::cli {
@@ -14,17 +15,6 @@ namespace {
 struct EvalArguments : EvalRequest {
   bool json = false;
 };
-
-// Splits "1.3,2.0" at its commas.
-std::vector<std::string> names_of(std::string_view list) {
-  std::vector<std::string> names;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    names.emplace_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return names;
-}
 
 // Returns the task that evaluates this kind of input: the run's own task, or else its family's task, or else the first
 // task in the table that reads such input. In the last case evaluate() throws an error that says what the model is.
@@ -106,7 +96,10 @@ Command eval_command() {
                   {"--no-pseudo", &arguments->no_pseudo,
                    "Masked language models: leave out the pseudo-perplexity, which takes a row for each token"},
                   {"--without-head",
-                   [arguments](const std::string& names) { arguments->without_heads = names_of(names); },
+                   [arguments](const std::string& names) {
+                     const std::vector<std::string_view> heads = split_at(names, ',');
+                     arguments->without_heads.assign(heads.begin(), heads.end());
+                   },
                    "Remove these heads of attention: LAYER.HEAD, from 0, with commas between them; of an "
                    "encoder-decoder encoder.LAYER.HEAD, decoder.… or cross.…"},
                   {"--by-position", &arguments->by_position,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/training/model_costs.h"
+#include "core/parallel.h"
 #include "tasks/plan/plan.h"
 #include "train/loop/dry_run.h"
 
@@ -61,7 +62,7 @@ struct Info {
  private:
   std::int64_t evaluations_in(std::int64_t steps) const {
     const std::int64_t every = config.eval.every;
-    return every > 0 ? (steps + every - 1) / every : 1;
+    return every > 0 ? chunk_count(steps, every) : 1;
   }
   double seconds_of(std::int64_t steps) const {
     return static_cast<double>(steps) * step_seconds +

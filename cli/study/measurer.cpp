@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "core/text/lines.h"
+#include "core/text/split_at.h"
 #include "train/run/metrics.h"
 #include "train/run/run_folder.h"
 
@@ -20,10 +21,8 @@ constexpr std::string_view kFolder = "{folder}/";  // begins the path of a file 
 // Returns the number at a place such as "watch/blocks.0/grad".
 std::optional<double> number_at(const Json& json, std::string_view place) {
   const Json* at = &json;
-  while (!place.empty()) {
-    const std::size_t slash = std::min(place.find('/'), place.size());
-    const std::string key(place.substr(0, slash));
-    place.remove_prefix(std::min(slash + 1, place.size()));
+  for (const std::string_view part : split_at(place, '/')) {
+    const std::string key(part);
     if (at->is_array()) {
       const std::size_t index = std::strtoull(key.c_str(), nullptr, 10);
       if (key.find_first_not_of("0123456789") != key.npos || index >= at->size()) return std::nullopt;

@@ -32,8 +32,7 @@ std::vector<std::string> remove_decided(Config& config, const ConfigOverrides& o
   std::vector<std::string> notes;
   for (const std::string_view key : kDecided) {
     if (has_override(overrides, key) || given_keys.erase(std::string(key)) == 0) continue;
-    const std::size_t dot = key.find('.');
-    const ConfigEntry entry = *find_config_entry(key.substr(0, dot), key.substr(dot + 1), config);
+    const ConfigEntry entry = *find_config_entry(key, config);
     const KeyValue before = entry.get(config);
     entry.set(config, entry.key.default_value);
     if (before == entry.key.default_value || before == KeyValue(word_of(ScheduleKind::wsd))) continue;

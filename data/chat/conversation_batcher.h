@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/parallel.h"
 #include "core/shuffle.h"
 #include "data/chat/chat_format.h"
 
@@ -41,7 +42,7 @@ class ConversationBatcher {
   void count(std::int64_t step, std::int64_t of_step, std::int64_t first, std::int64_t count, ConversationBatch& out);
 
   // For evaluation: batch i of batches() in the order of the rows; the last one may have fewer rows.
-  std::int64_t batches() const { return (rows() + options_.batch - 1) / options_.batch; }
+  std::int64_t batches() const { return chunk_count(rows(), options_.batch); }
   void fill(std::int64_t i, ConversationBatch& out) const;
 
  private:

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/text/joined.h"
+#include "core/text/split_at.h"
 
 namespace tapeformer {
 namespace {
@@ -9,11 +10,7 @@ namespace {
 // Alternatives of words apart by spaces, all of the same weight.
 std::vector<Alternative> equal_words(std::string_view text) {
   std::vector<Alternative> words;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    words.push_back({1, std::string(text.substr(0, end))});
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  for (const std::string_view word : split_at(text, ' ')) words.push_back({1, std::string(word)});
   return words;
 }
 

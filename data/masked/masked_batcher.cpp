@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/ignored_target.h"
+#include "core/parallel.h"
 #include "data/text/row_keys.h"
 
 namespace tapeformer {
@@ -74,7 +75,7 @@ void MaskedBatcher::draw(std::uint32_t step, std::uint32_t micro_step, MaskedBat
   }
 }
 
-std::int64_t MaskedBatcher::windows() const { return (tokens_.size() + block_size() - 1) / block_size(); }
+std::int64_t MaskedBatcher::windows() const { return chunk_count(tokens_.size(), block_size()); }
 
 MaskedBatcher::RowPlan MaskedBatcher::window(std::int64_t i) const {
   const std::int64_t begin = i * block_size(), size = std::min(block_size(), tokens_.size() - begin);

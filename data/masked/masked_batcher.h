@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/parallel.h"
 #include "data/masked/token_masker.h"
 #include "data/text/token_file.h"
 #include "tokenizer/masked_symbols.h"
@@ -57,7 +58,7 @@ class MaskedBatcher {
   // depend only on the number of the window, so that runs of any seed are comparable. The last batch may have fewer
   // rows.
   std::int64_t windows() const;
-  std::int64_t batches() const { return (windows() + options_.batch - 1) / options_.batch; }
+  std::int64_t batches() const { return chunk_count(windows(), options_.batch); }
   void fill(std::int64_t i, MaskedBatch& out) const;
 
   // One window without masked positions and with its own second segment.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/parallel.h"
 #include "data/text/row_keys.h"
 
 namespace tapeformer {
@@ -80,10 +81,7 @@ void SkipGramBatcher::draw(std::uint32_t step, std::uint32_t micro_step, SkipGra
   }
 }
 
-std::int64_t SkipGramBatcher::batches() const {
-  const std::int64_t all = options_.batch * options_.row;
-  return (centers() + all - 1) / all;
-}
+std::int64_t SkipGramBatcher::batches() const { return chunk_count(centers(), options_.batch * options_.row); }
 
 void SkipGramBatcher::fill(std::int64_t i, SkipGramBatch& out) const {
   check(i >= 0 && i < batches(), "evaluation batch ", i, " is out of range for ", batches());

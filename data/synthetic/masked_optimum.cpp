@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/parallel.h"
 
 namespace tapeformer {
 namespace {
@@ -103,7 +104,7 @@ std::vector<StateDistribution> masked_posteriors(const MarkovChain& chain, std::
 
 MaskedOptimum masked_optimum(const MarkovChain& chain, std::int64_t row, const MaskRates& rates) {
   if (row < 1) fail_usage("masked optimum: expected rows of at least 1 letter, got ", row);
-  const std::int64_t rows = (kDrawnLetters + row - 1) / row;
+  const std::int64_t rows = chunk_count(kDrawnLetters, row);
   RandomStream random(RandomKey{.seed = 1, .stream = mix64(0x6f7074696d756d)});  // "optimum"
   MaskedOptimum total;
   double squares = 0;

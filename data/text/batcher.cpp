@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/error.h"
+#include "core/parallel.h"
 #include "data/text/row_keys.h"
 
 namespace tapeformer {
@@ -59,7 +60,7 @@ WindowBatcher::WindowBatcher(TokenView tokens, std::int64_t batch, std::int64_t 
   check(stride >= 1 && stride <= context, "stride: expected 1 to ", context, " (the context), got ", stride);
   check(tokens.size() >= 2, "text is too short to evaluate: expected at least 2 tokens, got ", tokens.size());
   const std::int64_t beyond_first = std::max<std::int64_t>(0, tokens.size() - 1 - context);
-  windows_ = 1 + (beyond_first + stride - 1) / stride;
+  windows_ = 1 + chunk_count(beyond_first, stride);
 }
 
 void WindowBatcher::fill(std::int64_t i, TextBatch& out) const {
@@ -91,11 +92,11 @@ StreamBatcher StreamBatcher::every_token(TokenView tokens, std::int64_t streams,
                                          std::int64_t warm_up) {
   check_shape(streams, length);
   check(tokens.size() >= 2, "text is too short to evaluate: expected at least 2 tokens, got ", tokens.size());
-  const std::int64_t targets = tokens.size() - 1, stream_length = (targets + streams - 1) / streams;
-  const std::int64_t parts = (targets + stream_length - 1) / stream_length;
+  const std::int64_t targets = tokens.size() - 1, stream_length = chunk_count(targets, streams);
+  const std::int64_t parts = chunk_count(targets, stream_length);
   // The largest number of tokens that a stream reads.
   const std::int64_t read = std::min(targets, stream_length + (parts > 1 ? warm_up : 0));
-  return {tokens, parts, std::min(length, read), stream_length, warm_up, (read + length - 1) / length};
+  return {tokens, parts, std::min(length, read), stream_length, warm_up, chunk_count(read, length)};
 }
 
 std::int64_t StreamBatcher::begin_of(std::int64_t step, std::int64_t row) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/ignored_target.h"
+#include "core/parallel.h"
 #include "data/text/token_file.h"
 
 namespace tapeformer {
@@ -49,7 +50,7 @@ class WindowBatcher {
   WindowBatcher(TokenView tokens, std::int64_t batch, std::int64_t context, std::int64_t stride);
 
   std::int64_t windows() const { return windows_; }
-  std::int64_t batches() const { return (windows_ + batch_ - 1) / batch_; }
+  std::int64_t batches() const { return chunk_count(windows_, batch_); }
   // Batch i of batches(); out.scored counts its scored tokens. Reuses the memory of `out`.
   void fill(std::int64_t i, TextBatch& out) const;
 

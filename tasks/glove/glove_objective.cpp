@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/tape/tape.h"
+#include "core/parallel.h"
 #include "data/text/row_keys.h"
 
 namespace tapeformer {
@@ -31,7 +32,7 @@ GloveWeighting glove_weighting(const ResolvedConfig& config) {
 GloveFit evaluate(const GloveModel& model, std::span<const Cooccurrence> pairs, const GloveWeighting& weighting,
                   std::int64_t batch, std::int64_t max_batches, const ProgressCallback& progress, Communicator& ranks) {
   constexpr double kLeastFrequent = 3;
-  const std::int64_t all = (std::ssize(pairs) + batch - 1) / batch;
+  const std::int64_t all = chunk_count(std::ssize(pairs), batch);
   const std::int64_t batches = max_batches > 0 ? std::min(max_batches, all) : all;
   const Communicator::Share mine = ranks.share(batches);
   std::array<double, kSums> sums{};

@@ -9,6 +9,7 @@
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "core/ignored_target.h"
+#include "core/parallel.h"
 
 namespace tapeformer {
 
@@ -44,7 +45,7 @@ std::vector<LabelledRow> RowEncoder::encode(const LabelledExample& example, cons
   const std::int64_t total = std::ssize(encoded.ids), special = symbols_ ? 2 : 0;
   check(total > 0, where, "expected text, got none");
   const std::int64_t room = context_.value_or(total + special) - special;
-  const std::int64_t parts = (total + room - 1) / room, enough = (total + parts - 1) / parts;
+  const std::int64_t parts = chunk_count(total, room), enough = chunk_count(total, parts);
 
   std::vector<LabelledRow> rows;
   std::int64_t used = room;  // the text's tokens in the last row; at first there is no row
@@ -236,7 +237,7 @@ std::vector<PredictedLabel> predict_labels(const EncoderForClassification& model
                                            std::span<const LabelledRow> rows, std::int64_t batch,
                                            const ProgressCallback& progress, Communicator& ranks) {
   std::vector<PredictedLabel> predicted;
-  const Communicator::Share batches = ranks.share((std::ssize(rows) + batch - 1) / batch);
+  const Communicator::Share batches = ranks.share(chunk_count(std::ssize(rows), batch));
   for (std::int64_t i = batches.begin; i < batches.end; ++i) {
     const std::int64_t begin = i * batch, end = std::min(std::ssize(rows), begin + batch);
     std::vector<const LabelledRow*> part;

@@ -11,8 +11,7 @@ namespace tapeformer {
 namespace {
 
 ConfigEntry entry_of_key(std::string_view key, const Config& config) {
-  const std::size_t dot = key.find('.');
-  const auto entry = find_config_entry(key.substr(0, dot), key.substr(dot + 1), config);
+  const auto entry = find_config_entry(key, config);
   check(entry.has_value(), "a plan chooses ", key, ", which is no key");
   return *entry;
 }

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/parallel.h"
 #include "core/text/numbers.h"
 #include "tasks/plan/rules.h"
 #include "train/config/matmul_config.h"
@@ -24,7 +25,7 @@ void choose_rung(PlanDraft& draft, const tuning::Rung& rung) {
   std::int64_t dim = rung.dim;
   if (draft.is_given("model.heads")) {
     const std::int64_t unit = 2 * draft.integer("model.heads");
-    dim = (dim + unit - 1) / unit * unit;
+    dim = chunk_count(dim, unit) * unit;
   }
   draft.choose("model.dim", dim, "");
   const std::int64_t width = draft.integer("model.dim"), heads = heads_for(width);
@@ -164,7 +165,7 @@ void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens
   const std::int64_t count = evaluates ? evaluations_for(sized.tokens, data.validation) : tuning::kFewestEvaluations;
   const std::int64_t round = std::max<std::int64_t>(draft.integer("train.sync_every"), 1);
   const std::int64_t every = round_number(steps / static_cast<double>(count));
-  draft.choose("eval.every", (every + round - 1) / round * round,  // whole rounds
+  draft.choose("eval.every", chunk_count(every, round) * round,  // whole rounds
                evaluates ? fmt::format("about {} evaluations of {} tokens", count, amount(data.validation))
                          : std::string("there is nothing to evaluate"));
   draft.choose("checkpoint.every", draft.integer("eval.every"), "a checkpoint after each evaluation");

@@ -9,6 +9,7 @@
 #include "autograd/ops/reductions.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
+#include "core/parallel.h"
 #include "nn/interfaces/layer_widths.h"
 #include "tasks/analysis/encoded_words.h"
 #include "tasks/analysis/text_vectors.h"
@@ -76,7 +77,7 @@ Variable contrastive_loss(const Variable& u, const Variable& v, std::int64_t fir
 Evaluation evaluate(const Model& model, std::span<const SentenceRows> pairs, double temperature, std::int64_t batch,
                     const ProgressCallback& progress, Communicator& ranks) {
   const std::int64_t count = std::ssize(pairs);
-  const Communicator::Share mine = ranks.share((count + batch - 1) / batch);
+  const Communicator::Share mine = ranks.share(chunk_count(count, batch));
   const std::int64_t width = layers_of_one_token(model).back().size(2);
   std::vector<double> vectors(2 * count * width, 0.0);  // (2, count, F): the first sentences, then the second ones
   for (std::int64_t i = mine.begin; i < mine.end; ++i) {

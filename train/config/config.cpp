@@ -68,13 +68,6 @@ std::optional<KeyValue> convert(const toml::node& node, const Key& key) {
   return convert(node, key.type());
 }
 
-// Splits "section.key"; the section is empty if there is no dot.
-std::pair<std::string_view, std::string_view> split_name(std::string_view name) {
-  const std::size_t dot = name.find('.');
-  if (dot == name.npos) return {"", name};
-  return {name.substr(0, dot), name.substr(dot + 1)};
-}
-
 // These keys name a row of a registry; the other keys of their sections belong to that row.
 constexpr std::pair<std::string_view, std::string_view> kRowNames[] = {{"model", "type"}, {"optimizer", "name"}};
 
@@ -155,8 +148,7 @@ class Reader {
     if (!names) fail_usage(where(node), "derived: expected ", expected_text(KeyType::list), ", got ", describe(node));
     config_.derived = std::get<std::vector<std::string>>(*names);
     for (const std::string& name : *config_.derived) {
-      const auto [section, key] = split_name(name);
-      const auto entry = find_config_entry(section, key, config_);
+      const auto entry = find_config_entry(name, config_);
       if (!entry || entry->key.follows.empty()) {
         fail_usage(where(node), "derived: expected keys whose defaults follow other keys, got ",
                    format_key_value(name));
@@ -177,8 +169,7 @@ bool gives_value(const ConfigOverrides& overrides, const std::string& name) {
 // value to `notes`.
 void replace_data_key(Config& config, const std::string& name, const std::string& by, const ConfigOverrides& overrides,
                       std::vector<std::string>& notes) {
-  const auto [section, key] = split_name(name);
-  const ConfigEntry entry = *find_config_entry(section, key, config);
+  const ConfigEntry entry = *find_config_entry(name, config);
   const KeyValue value = entry.get(config);
   if (gives_value(overrides, name) || value == entry.key.default_value) return;
   notes.push_back(str_cat(by, " replaces ", name, " = ", command_line_text(value)));
@@ -228,9 +219,11 @@ std::set<std::string> keys_given_in(const std::filesystem::path& path) {
 }
 
 void apply_override(Config& config, std::string_view name, std::span<const std::string> values) {
-  const auto [section, key] = split_name(name);
-  const auto entry = find_config_entry(section, key, config);
-  if (!entry) fail_usage("unknown key ", name, ": did you mean ", nearest_config_name(section, key), "?");
+  const auto entry = find_config_entry(name, config);
+  if (!entry) {
+    const auto [section, key] = split_name(name);
+    fail_usage("unknown key ", name, ": did you mean ", nearest_config_name(section, key), "?");
+  }
   const KeyType type = entry->key.type();
   const bool is_list = type == KeyType::list;
   if (values.size() != 1 && !is_list) fail_usage(name, ": expected one value, got ", values.size());

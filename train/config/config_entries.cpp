@@ -243,6 +243,17 @@ std::optional<ConfigEntry> find_config_entry(std::string_view section, std::stri
   return found ? std::optional(own_entry(std::string(section), *found)) : std::nullopt;
 }
 
+std::optional<ConfigEntry> find_config_entry(std::string_view name, const Config& config) {
+  const auto [section, key] = split_name(name);
+  return find_config_entry(section, key, config);
+}
+
+std::pair<std::string_view, std::string_view> split_name(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  if (dot == name.npos) return {"", name};
+  return {name.substr(0, dot), name.substr(dot + 1)};
+}
+
 std::vector<std::pair<std::string, KeyValue>> remove_foreign_options(Config::Optimizer& optimizer) {
   std::vector<std::pair<std::string, KeyValue>> removed;
   const OptimizerRow* const row = find_optimizer_row(optimizer.name);

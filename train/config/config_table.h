@@ -35,6 +35,11 @@ std::vector<ConfigEntry> config_entries(const Config& config);
 // family first, then in the other families, because model.type may still change until the configuration is resolved. A
 // key of an optimizer is looked up in the same way.
 std::optional<ConfigEntry> find_config_entry(std::string_view section, std::string_view key, const Config& config);
+// The same for a name "section.key".
+std::optional<ConfigEntry> find_config_entry(std::string_view name, const Config& config);
+
+// Splits "section.key" at the first dot; the section is empty if there is none.
+std::pair<std::string_view, std::string_view> split_name(std::string_view name);
 
 // Removes the values of keys that the optimizer does not have, and returns their full names with the values.
 std::vector<std::pair<std::string, KeyValue>> remove_foreign_options(Config::Optimizer& optimizer);

@@ -20,7 +20,7 @@ std::span<const DataKind> all_data_kinds() {
 bool names_data(const Config::Data& data, std::string_view key) {
   Config config;
   config.data = data;
-  const ConfigEntry entry = *find_config_entry("data", key.substr(key.find('.') + 1), config);
+  const ConfigEntry entry = *find_config_entry(key, config);
   return entry.get(config) != entry.key.default_value;
 }
 

@@ -34,16 +34,9 @@ std::string_view ruler_of(const ConfigEntry& entry, const Config& config) {
   return "";
 }
 
-std::string shown(const KeyValue& value) {
-  const std::string text = command_line_text(value);
-  return text.empty() ? "none" : text;
-}
-
 // Returns "beside schedule.kind = constant".
 std::string beside_ruler(const IdleKey& key, const Config& config) {
-  const std::size_t dot = key.ruler.find('.');
-  const ConfigEntry ruler = *find_config_entry(key.ruler.substr(0, dot), key.ruler.substr(dot + 1), config);
-  return str_cat("beside ", key.ruler, " = ", shown(ruler.get(config)));
+  return str_cat("beside ", key.ruler, " = ", value_text(find_config_entry(key.ruler, config)->get(config)));
 }
 
 }  // namespace
@@ -62,16 +55,16 @@ std::vector<IdleKey> idle_keys(const Config& config) {
 
 void require_no_idle_keys(const Config& config) {
   for (const IdleKey& key : idle_keys(config)) {
-    fail_usage(key.entry.name(), ": expected ", shown(key.expected), " ", beside_ruler(key, config), ", got ",
-               shown(key.entry.get(config)));
+    fail_usage(key.entry.name(), ": expected ", value_text(key.expected), " ", beside_ruler(key, config), ", got ",
+               value_text(key.entry.get(config)));
   }
 }
 
 std::vector<std::string> reset_idle_keys(Config& config) {
   std::vector<std::string> notes;
   for (const IdleKey& key : idle_keys(config)) {
-    notes.push_back(
-        str_cat(key.entry.name(), " = ", shown(key.entry.get(config)), " has no effect ", beside_ruler(key, config)));
+    notes.push_back(str_cat(key.entry.name(), " = ", value_text(key.entry.get(config)), " has no effect ",
+                            beside_ruler(key, config)));
     key.entry.set(config, key.expected);
   }
   return notes;

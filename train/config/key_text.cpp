@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text/joined.h"
+#include "core/text/split_at.h"
 #include "core/text/utf8.h"
 
 namespace tapeformer {
@@ -24,10 +25,8 @@ std::optional<KeyValue> parse_number(std::string_view text) {
 
 std::vector<std::string> split_commas(std::string_view text) {
   std::vector<std::string> items;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    if (comma > 0) items.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
+  for (const std::string_view item : split_at(text, ',')) {
+    if (!item.empty()) items.emplace_back(item);
   }
   return items;
 }
@@ -114,6 +113,11 @@ std::string command_line_text(const KeyValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* items = std::get_if<std::vector<std::string>>(&value)) return joined(*items, ",");
   return format_key_value(value);
+}
+
+std::string value_text(const KeyValue& value) {
+  const std::string text = command_line_text(value);
+  return text.empty() ? "none" : text;
 }
 
 std::string format_key_value(const KeyValue& value) {

@@ -18,6 +18,8 @@ std::optional<KeyValue> parse_key_value(const std::string& text, KeyType type);
 std::optional<KeyValue> parse_key_value(const std::string& text, const Key& key);
 // Formats a value as one would write it on the command line.
 std::string command_line_text(const KeyValue& value);
+// The same for a message, in which an empty value is "none".
+std::string value_text(const KeyValue& value);
 // Formats a value for TOML; a double reads back to the same bits. Throws UsageError for a string that is not UTF-8.
 std::string format_key_value(const KeyValue& value);
 

@@ -56,13 +56,9 @@ std::vector<std::string> changes_by_hand(const std::filesystem::path& config,
     changes.push_back(str_cat("model.type was ", before.model.type, " and is ", after.model.type));
     return changes;  // the keys of different model families cannot be compared
   }
-  const auto shown = [](const KeyValue& value) {
-    const std::string shown = command_line_text(value);
-    return shown.empty() ? "\"\"" : shown;
-  };
   for (const ConfigEntry& entry : config_entries(after)) {
     const KeyValue was = entry.get(before), is = entry.get(after);
-    if (was != is) changes.push_back(str_cat(entry.name(), " was ", shown(was), " and is ", shown(is)));
+    if (was != is) changes.push_back(str_cat(entry.name(), " was ", value_text(was), " and is ", value_text(is)));
   }
   return changes;
 }
@@ -98,8 +94,7 @@ std::vector<std::string> check_resume(const ResolvedConfig& stored, const Resolv
     if (before == after) continue;
     const std::string name = entry.name(), value = command_line_text(after);
     if (!entry.key.may_change) {
-      const std::string had = command_line_text(before);
-      fail_usage(name, ": the run has ", had.empty() ? "none" : had, ", got ", value,
+      fail_usage(name, ": the run has ", value_text(before), ", got ", value_text(after),
                  ": it says what the model, its tokens or its task are, which cannot change on resume");
     }
     const bool derived = std::ranges::count(*resumed.values().derived, name) > 0;

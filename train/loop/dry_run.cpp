@@ -162,7 +162,7 @@ DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRu
   // The smallest size of the larger of the two micro-steps from which the result is extrapolated.
   const std::int64_t accumulate = config.train.accumulate;
   const std::int64_t least =
-      config.train.batch_tokens > 0 ? 128 : 2 * ((config.task_row().least_rows + accumulate - 1) / accumulate);
+      config.train.batch_tokens > 0 ? 128 : 2 * chunk_count(config.task_row().least_rows, accumulate);
   const double share = options.expected_micro_seconds > 0 ? options.seconds / options.expected_micro_seconds : 1;
   // Returns nullopt if the memory does not suffice, but throws if it does not suffice for the smallest micro-step.
   const auto try_rows = [&](std::int64_t tried, double seconds) -> std::optional<Measurement> {

@@ -46,9 +46,7 @@ std::vector<std::string> trained_files(const Config& config, const std::string& 
   std::vector<std::string> lines;
   for (const DataKind& kind : all_data_kinds()) {
     for (std::size_t i = 0; i < kind.validation.size(); ++i) {
-      const auto value = [&](const std::string& name) {
-        return find_config_entry("data", name.substr(name.find('.') + 1), config)->get(config);
-      };
+      const auto value = [&](const std::string& name) { return find_config_entry(name, config)->get(config); };
       const std::set<std::filesystem::path> train = files_of(value(kind.training[i])),
                                             valid = files_of(value(kind.validation[i]));
       const auto shared = std::ranges::find_if(valid, [&](const auto& file) { return train.contains(file); });
