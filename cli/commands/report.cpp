@@ -2,7 +2,6 @@
 
 #include <exception>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/options/page_option.h"

@@ -35,9 +35,9 @@ struct Info {
   ModelCosts costs;
   std::int64_t weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;
   std::int64_t machine_bytes = 0;
-  double machine_flops = 0;
+  double machine_flops = 0;  // operations per second of the machine's matrix products
   std::optional<DryRun> dry_run = std::nullopt;
-  double step_seconds = 0;
+  double step_seconds = 0;  // measured by the dry run, else estimated from machine_flops
   std::vector<Advice> advice = {};
   std::optional<MeasuredRun> measured = std::nullopt;
 
@@ -78,7 +78,9 @@ struct InfoRequest {
   // How long some steps are run and timed, about; 0: no step is run, and only what needs none is computed.
   double seconds = 4;
 };
+// Throws UsageError for a configuration that is not valid, and Error for a run or data that cannot be read.
 Info gather_info(const InfoRequest& request);
+// The facts as an object and as a text for people.
 
 nlohmann::ordered_json info_json(const Info& info);
 std::string info_text(const Info& info);

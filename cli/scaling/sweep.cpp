@@ -19,7 +19,6 @@
 #include "core/json.h"
 #include "core/parallel.h"
 #include "core/text/joined.h"
-#include "tasks/plan/rules.h"
 #include "tasks/plan/sizes.h"
 #include "tasks/plan/speed.h"
 #include "train/config/config_table.h"

@@ -1,7 +1,5 @@
 #include "cli/training/planning.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>

@@ -8,7 +8,6 @@
 #include "train/config/matmul_config.h"
 #include "train/distributed/launch.h"
 #include "train/distributed/same_job.h"
-#include "train/loop/initial_weights.h"
 
 namespace tapeformer::cli {
 namespace {

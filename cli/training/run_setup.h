@@ -8,7 +8,6 @@
 
 #include "train/config/config.h"
 #include "train/distributed/communicator.h"
-#include "train/run/checkpoint.h"
 #include "train/run/run_folder.h"
 
 namespace tapeformer::cli {

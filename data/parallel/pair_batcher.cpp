@@ -1,7 +1,6 @@
 #include "data/parallel/pair_batcher.h"
 
 #include <algorithm>
-#include <span>
 #include <tuple>
 
 #include "core/error.h"

@@ -1,7 +1,6 @@
 #include "data/parallel/token_pairs.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/error.h"
 #include "core/parallel.h"

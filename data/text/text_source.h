@@ -49,8 +49,10 @@ struct TextStamp {
 class TextSource {
  public:
   virtual ~TextSource() = default;
+  // Begins to read the text from its beginning.
   virtual std::unique_ptr<FragmentReader> read() const = 0;
   virtual TextStamp stamp() const = 0;
+  // Whether the text consists of documents, so that fragments end with Bound::document. Reads nothing.
   virtual bool has_documents() const = 0;
 };
 

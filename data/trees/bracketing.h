@@ -40,6 +40,7 @@ std::string treebank_text(const Bracketing& tree);
 enum class TreeForm { flat, treebank };
 // The form of a file: flat if some word of it closes a bracket with its label, as ")NP" does.
 TreeForm tree_form(std::string_view text);
+// Reads all trees of a text in this form; those that are no trees as well (Bracketing::broken).
 std::vector<Bracketing> read_trees(std::string_view text, TreeForm form);
 
 }  // namespace tapeformer

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 
-#include "autograd/ops/activations.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/helpers/products.h"
 #include "autograd/ops/layers.h"

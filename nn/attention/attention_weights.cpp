@@ -5,7 +5,6 @@
 #include "autograd/ops/activations.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/helpers/products.h"
-#include "autograd/ops/layers.h"
 #include "autograd/ops/reductions.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"

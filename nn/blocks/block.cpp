@@ -27,8 +27,8 @@ Variable FeedForward::forward(Variable x) const {
     if (!up.has_hooks() && !down.has_hooks()) {
       return feed_forward(std::move(x), {up.weight, up.bias, down.weight, down.bias}, activation_);
     }
-    // Compute what feed_forward() computes in two parts, so that the hooks of both layers see their outputs. The second
-    // part overwrites its input, which a hook may have kept, so it gets a copy.
+    // The two parts of feed_forward() run one after the other, so that the hooks of both layers see their outputs. The
+    // second part overwrites its input, which a hook may have kept, so it gets a copy.
     const Variable u = scale(up.forward(x), 1);
     return down.call([&] { return feed_forward_output(u, {{}, {}, down.weight, down.bias}, activation_); });
   });

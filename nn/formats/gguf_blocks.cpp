@@ -1,7 +1,6 @@
 #include "nn/formats/gguf_blocks.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <string>

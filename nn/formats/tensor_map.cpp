@@ -1,7 +1,6 @@
 #include "nn/formats/tensor_map.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 namespace tapeformer {

@@ -6,7 +6,6 @@
 #include "autograd/tensor/allocator.h"
 #include "core/error.h"
 #include "core/text/joined.h"
-#include "core/text/nearest_name.h"
 #include "nn/layers/layers.h"
 
 namespace tapeformer {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/layers.h"

@@ -1,7 +1,6 @@
 #include "nn/models/nplm.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "autograd/ops/activations.h"
 #include "autograd/ops/views.h"

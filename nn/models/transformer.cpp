@@ -3,8 +3,6 @@
 #include <cmath>
 
 #include "autograd/ops/arithmetic.h"
-#include "autograd/ops/helpers/products.h"
-#include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "nn/interfaces/scored_lengths.h"
 #include "nn/models/shared/transformer_keys.h"

@@ -1,7 +1,6 @@
 #include "nn/recurrent/recurrent.h"
 
 #include <algorithm>
-#include <string>
 
 #include "autograd/kernels/recurrent/recurrent.h"
 #include "autograd/ops/arithmetic.h"

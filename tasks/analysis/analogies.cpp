@@ -1,6 +1,5 @@
 #include "tasks/analysis/analogies.h"
 
-#include <algorithm>
 #include <sstream>
 
 #include "core/text/lines.h"

@@ -1,11 +1,9 @@
 // What each head of a model's attention does: how much the loss rises without it, and what it looks at.
 #pragma once
 
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "data/masked/masked_batcher.h"

@@ -4,7 +4,6 @@
 #include "nn/models/registry.h"
 #include "tasks/common/models.h"
 #include "tasks/translation/translation_data.h"
-#include "train/run/checkpoint.h"
 
 namespace tapeformer {
 

@@ -6,7 +6,8 @@
 
 namespace tapeformer {
 
-// Puts a batch on a tape: each row has the first input of the batch's row, followed by the row's scored targets.
+// Puts a batch of rows of T targets on a tape as ids i32 (rows, T + 1): each row has the first input of the batch's
+// row, followed by the row's scored targets.
 Batch text_rows(Tape& tape, const TextBatch& batch);
 
 // Scores the tokens by windows of `options.context` + 1 tokens, each beginning with the last token of the window

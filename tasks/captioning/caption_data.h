@@ -51,7 +51,8 @@ struct CaptionData {
 };
 
 // Reads the images that the configuration names, or makes those of its corpus. If no tokenizer is given, it is read
-// from tokenizer.file or learned from the captions of the training images.
+// from tokenizer.file or learned from the captions of the training images. Throws Error as
+// CaptionedImages::from_folder(), caption_tokenizer() and encode_captions() do.
 CaptionData prepare_caption_data(const ResolvedConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
                                  const ProgressMaker& progress);
 

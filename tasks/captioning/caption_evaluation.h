@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "data/scores/bleu.h"
 #include "generate/alignment/aligner.h"
 #include "generate/target_writer.h"
 #include "nn/interfaces/encoder_decoder.h"
@@ -17,7 +16,7 @@ namespace tapeformer {
 // A batch of captions and their images on a tape.
 struct CaptionTensors {
   SourceBatch source;
-  Variable inputs, targets;
+  Variable inputs, targets;  // i32 (rows, caption length) each, as PairBatch has them
 
   CaptionTensors(Tape& tape, const PairBatch& batch, const CaptionedImages& images);
 };

@@ -1,7 +1,6 @@
 // Loads a trained model from a run's folder: the configuration, the tokenizers and the weights.
 #pragma once
 
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/text/joined.h"
-#include "tasks/common/rules.h"
 #include "train/config/data_kinds.h"
+#include "train/config/rules.h"
 
 namespace tapeformer {
 namespace {

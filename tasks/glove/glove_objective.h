@@ -7,6 +7,7 @@
 
 namespace tapeformer {
 
+// Returns the weighting that model.x_max and model.alpha give.
 GloveWeighting glove_weighting(const ResolvedConfig& config);
 
 // How well the model predicts the co-occurrences of a text. A longer text has larger counts, by a factor that says

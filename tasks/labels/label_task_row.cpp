@@ -1,7 +1,6 @@
 #include "tasks/labels/label_task_row.h"
 
 #include "tasks/common/models.h"
-#include "tasks/common/rules.h"
 #include "tasks/labels/fine_tuning_objective.h"
 #include "tasks/labels/label_eval.h"
 #include "tasks/labels/labelled_data.h"
@@ -9,6 +8,7 @@
 #include "tasks/labels/plan.h"
 #include "tasks/text/dummy_data.h"
 #include "train/config/data_kinds.h"
+#include "train/config/rules.h"
 #include "train/loop/objective_data.h"
 
 namespace tapeformer {

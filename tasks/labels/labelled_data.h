@@ -64,9 +64,10 @@ std::vector<LabelledExample> examples_for_tokenizer(const ResolvedConfig& config
 std::unique_ptr<Tokenizer> learn_tokenizer(const ResolvedConfig& config, std::span<const LabelledExample> examples,
                                            const ProgressMaker& progress);
 
-// Reads and writes the labels of a run (RunFolder::labels()). `task` is the name of one of several tasks; empty if the
-// run has one task.
+// Reads the labels of a run (RunFolder::labels()). `task` is the name of one of several tasks; empty if the run has one
+// task. Throws Error that names the file if it does not have them.
 std::vector<std::string> read_labels(const std::filesystem::path& path, const std::string& task = "");
+// Returns the text of that file for a run of one task: a list of strings.
 std::string labels_json(std::span<const std::string> labels);
 
 }  // namespace tapeformer

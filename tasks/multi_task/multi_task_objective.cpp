@@ -8,8 +8,8 @@
 #include "core/hash.h"
 #include "core/random.h"
 #include "tasks/common/models.h"
-#include "tasks/common/rules.h"
 #include "tokenizer/tokenizer.h"
+#include "train/config/rules.h"
 
 namespace tapeformer {
 namespace {

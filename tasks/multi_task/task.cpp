@@ -6,10 +6,10 @@
 
 #include "core/text/joined.h"
 #include "tasks/common/eval.h"
-#include "tasks/common/rules.h"
 #include "tasks/common/task_rows.h"
 #include "tasks/multi_task/multi_task_objective.h"
 #include "train/config/data_kinds.h"
+#include "train/config/rules.h"
 
 namespace tapeformer {
 namespace {

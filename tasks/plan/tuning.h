@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-#include "core/keys.h"
-
 namespace tapeformer::tuning {
 
 // The size of a model: on each side, for an encoder-decoder.

@@ -3,13 +3,13 @@
 #include "data/synthetic/corpora.h"
 #include "nn/interfaces/encoder_for_classification.h"
 #include "tasks/common/models.h"
-#include "tasks/common/rules.h"
 #include "tasks/common/task_rows.h"
 #include "tasks/sentences/sentence_objective.h"
 #include "tasks/text/dummy_data.h"
 #include "tasks/text/language_data.h"
 #include "tasks/text/text_task.h"
 #include "train/config/data_kinds.h"
+#include "train/config/rules.h"
 
 namespace tapeformer {
 namespace {

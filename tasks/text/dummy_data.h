@@ -26,6 +26,7 @@ std::unique_ptr<Tokenizer> dummy_text_tokenizer(const ResolvedConfig& config, co
 // kDummyLength words that the tokenizer can encode: numbers or, if it does not know their digits, a token of its own.
 std::vector<std::string> dummy_words(const Tokenizer& tokenizer);
 
+// `count` random tokens of the vocabulary.
 std::vector<std::int32_t> random_ids(std::int64_t count, const Tokenizer& tokenizer);
 
 }  // namespace tapeformer

@@ -1,8 +1,6 @@
 // Prepares the tokenizer and the tokens that a language model's configuration names.
 #pragma once
 
-#include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,7 +1,6 @@
 // Divides the quality of translations by the length of their sources.
 #pragma once
 
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>

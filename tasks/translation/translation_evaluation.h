@@ -10,7 +10,7 @@ namespace tapeformer {
 // A batch of sentence pairs on a tape.
 struct PairTensors {
   SourceBatch source;
-  Variable inputs, targets;
+  Variable inputs, targets;  // i32 (rows, target length) each, as PairBatch has them
 
   PairTensors(Tape& tape, const PairBatch& batch);
 };

@@ -47,6 +47,7 @@ std::vector<std::pair<std::string, KeyValue>> remove_foreign_options(Config::Opt
 // Returns the known name that is most similar to an unknown one: key_of_other_name() if it gives one, else the name
 // with the most similar key, even in another section; of equally similar ones, that in the given section.
 std::string nearest_config_name(std::string_view section, std::string_view key);
+// Returns the known section that is most similar to an unknown one; one that begins with it comes first.
 std::string nearest_config_section(std::string_view section);
 bool is_config_section(std::string_view section);
 

@@ -14,6 +14,7 @@ namespace tapeformer {
 struct DataKind {
   std::vector<std::string> training, validation;
 };
+// Returns all kinds; each key belongs to one of them.
 std::span<const DataKind> all_data_kinds();
 
 // Returns whether a configuration gives a value for this key of a kind of data ("data.text"), all of which are empty by

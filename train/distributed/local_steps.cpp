@@ -1,7 +1,5 @@
 #include "train/distributed/local_steps.h"
 
-#include <cmath>
-
 #include "autograd/kernels/elementwise/elementwise.h"
 #include "nn/optim/optimizers.h"
 

@@ -20,6 +20,7 @@ nlohmann::ordered_json step_line(const TrainingState& state, const StepResult& r
 void add_measures(nlohmann::ordered_json& line, const std::string& prefix, const Objective& objective,
                   const ResolvedConfig& config, const Evaluation& evaluation, const std::optional<double>& bleu);
 
+// Returns [{"input", "output", "reference" if there is one}].
 nlohmann::ordered_json samples_json(std::span<const TextSample> samples);
 
 }  // namespace tapeformer

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <span>
 #include <system_error>
 
 #include "core/error.h"

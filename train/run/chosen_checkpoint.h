@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include "cli/options/decoding_options.h"
 #include "cli/options/page_option.h"
 #include "cli/options/run_model.h"
-#include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
