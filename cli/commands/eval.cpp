@@ -6,7 +6,7 @@
 #include "cli/options/run_model.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
-#include "core/text/split_at.h"
+#include "data/labels/csv.h"
 #include "tasks/common/eval.h"
 
 namespace tapeformer::cli {
@@ -96,10 +96,7 @@ Command eval_command() {
                   {"--no-pseudo", &arguments->no_pseudo,
                    "Masked language models: leave out the pseudo-perplexity, which takes a row for each token"},
                   {"--without-head",
-                   [arguments](const std::string& names) {
-                     const std::vector<std::string_view> heads = split_at(names, ',');
-                     arguments->without_heads.assign(heads.begin(), heads.end());
-                   },
+                   [arguments](const std::string& names) { arguments->without_heads = split_fields(names, ','); },
                    "Remove these heads of attention: LAYER.HEAD, from 0, with commas between them; of an "
                    "encoder-decoder encoder.LAYER.HEAD, decoder.… or cross.…"},
                   {"--by-position", &arguments->by_position,

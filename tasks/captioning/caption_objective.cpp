@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/parallel.h"
-#include "data/scores/bleu.h"
 #include "tasks/captioning/caption_evaluation.h"
 #include "tasks/common/models.h"
 #include "tasks/translation/translation_data.h"
@@ -49,11 +47,7 @@ DataFacts CaptionObjective::facts() const {
 
 ValidationFacts CaptionObjective::validation() const {
   if (!data_.valid) return {.missing = "no validation images"};
-  const TokenPairs& pairs = data_.valid->pairs;
-  const auto unknown = static_cast<double>(pairs.unknown_targets(*data_.tokenizer.tokenizer));
-  return {.tokens = pairs.target_tokens() + pairs.size(),
-          .bytes = pairs.target_bytes(),
-          .unknown_share = unknown / static_cast<double>(pairs.target_tokens())};
+  return facts_of(data_.valid->pairs, *data_.tokenizer.tokenizer);
 }
 
 Variable CaptionObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
@@ -77,13 +71,8 @@ std::vector<std::string> CaptionObjective::written(std::int64_t first, std::int6
 std::optional<double> CaptionObjective::bleu() {
   if (!data_.valid) return std::nullopt;
   const auto captions = data_.valid->images.captions();
-  const std::int64_t all = std::ssize(captions);
-  const std::int64_t count = config_.eval.bleu_sentences > 0 ? std::min(all, config_.eval.bleu_sentences) : all;
-  const Communicator::Share mine = ranks().share(count);
-  const auto texts = ranks().gather_all(written(mine.begin, mine.size()));
-  Bleu bleu(config_.eval.bleu_tokenize);
-  for (std::int64_t i = 0; i < count; ++i) bleu.add(texts[i], captions[i].text);
-  return bleu.score().score;
+  const auto write = [&](std::int64_t first, std::int64_t count) { return written(first, count); };
+  return bleu_of(std::ssize(captions), write, [&](std::int64_t i) -> std::string_view { return captions[i].text; });
 }
 
 std::vector<TextSample> CaptionObjective::samples(const std::function<bool()>&) {

@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/parallel.h"
 #include "data/parallel/pair_batcher.h"
+#include "data/scores/bleu.h"
 #include "tasks/translation/translation_data.h"
 #include "train/loop/objective.h"
 
@@ -38,6 +41,25 @@ class PairObjective : public Objective {
   const PairBatch& draw(std::int64_t step, std::int64_t micro_step) {
     batcher_->draw(index(step, micro_step), batch_);
     return batch_;
+  }
+
+  // Returns the facts about validation pairs whose targets this tokenizer has encoded.
+  static ValidationFacts facts_of(const TokenPairs& pairs, const Tokenizer& target) {
+    const auto unknown = static_cast<double>(pairs.unknown_targets(target));
+    return {.tokens = pairs.target_tokens() + pairs.size(),
+            .bytes = pairs.target_bytes(),
+            .unknown_share = unknown / static_cast<double>(pairs.target_tokens())};
+  }
+  // Returns the BLEU of the texts for the first eval.bleu_sentences of `all` validation sources. write(first, count)
+  // returns the model's texts for some of them, which the ranks share; reference(i) returns the given text.
+  template <class Write, class Reference>
+  double bleu_of(std::int64_t all, const Write& write, const Reference& reference) const {
+    const std::int64_t count = config_.eval.bleu_sentences > 0 ? std::min(all, config_.eval.bleu_sentences) : all;
+    const Communicator::Share mine = ranks().share(count);
+    const std::vector<std::string> texts = ranks().gather_all(write(mine.begin, mine.size()));
+    Bleu bleu(config_.eval.bleu_tokenize);
+    for (std::int64_t i = 0; i < count; ++i) bleu.add(texts[i], reference(i));
+    return bleu.score().score;
   }
 
  private:

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "data/scores/bleu.h"
 #include "generate/line_translator.h"
 #include "tasks/common/models.h"
 #include "tasks/translation/translation_evaluation.h"
@@ -46,10 +45,7 @@ DataFacts TranslationObjective::facts() const {
 
 ValidationFacts TranslationObjective::validation() const {
   if (!data_.valid) return {.missing = "no validation text"};
-  const auto unknown = static_cast<double>(data_.valid->unknown_targets(*data_.tokenizers.target));
-  return {.tokens = data_.valid->target_tokens() + data_.valid->size(),
-          .bytes = data_.valid->target_bytes(),
-          .unknown_share = unknown / static_cast<double>(data_.valid->target_tokens())};
+  return facts_of(*data_.valid, *data_.tokenizers.target);
 }
 
 Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step,
@@ -67,13 +63,9 @@ Evaluation TranslationObjective::evaluate(const ProgressCallback& progress) {
 
 std::optional<double> TranslationObjective::bleu() {
   if (data_.valid_pairs().empty()) return std::nullopt;
-  const auto all = static_cast<std::int64_t>(data_.valid_pairs().size());
-  const std::int64_t count = config_.eval.bleu_sentences > 0 ? std::min(all, config_.eval.bleu_sentences) : all;
-  const Communicator::Share mine = ranks().share(count);
-  const auto texts = ranks().gather_all(translations(mine.begin, mine.size()));
-  Bleu bleu(config_.eval.bleu_tokenize);
-  for (std::int64_t i = 0; i < count; ++i) bleu.add(texts[i], data_.valid_pairs()[i].target);
-  return bleu.score().score;
+  const std::span<const SentencePair> pairs = data_.valid_pairs();
+  const auto write = [&](std::int64_t first, std::int64_t count) { return translations(first, count); };
+  return bleu_of(std::ssize(pairs), write, [&](std::int64_t i) { return pairs[i].target; });
 }
 
 std::vector<TextSample> TranslationObjective::samples(const std::function<bool()>&) {
