@@ -19,7 +19,7 @@ Variable BidirectionalObjective::micro_loss(Tape& tape, std::int64_t step, std::
   batcher_.draw(static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(micro_step), batch_);
   const MicroStep following = next(step, micro_step);
   batcher_.read_ahead(following.step, following.micro_step);
-  return model_->loss(text_rows(tape, batch_), loss_options(mean.targets));
+  return model_->loss(text_rows(tape, batch_), loss_options(mean.normalizer()));
 }
 
 Evaluation BidirectionalObjective::evaluate(const ProgressCallback& progress) {

@@ -54,7 +54,7 @@ Variable CaptionObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_
   const PairBatch& batch = draw(step, micro_step);
   if (batch.rows == 0) return {};
   const CaptionTensors tensors(tape, batch, data_.train.images);
-  return model_->loss(tensors.source, tensors.inputs, tensors.targets, loss_options(mean.targets));
+  return model_->loss(tensors.source, tensors.inputs, tensors.targets, loss_options(mean.normalizer()));
 }
 
 Evaluation CaptionObjective::evaluate(const ProgressCallback& progress) {

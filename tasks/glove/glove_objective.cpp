@@ -79,7 +79,7 @@ Variable GloveObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t 
                                          config_.train.batch, row, kGloveRowStream));
     for (std::int64_t i = 0; i < config_.block_size(); ++i) pairs.push_back(train_[random.below(train_.size())]);
   }
-  return model_->loss(tape, pairs, weighting_, mean.targets);
+  return model_->loss(tape, pairs, weighting_, mean.normalizer());
 }
 
 Evaluation GloveObjective::evaluate(const ProgressCallback& progress) {

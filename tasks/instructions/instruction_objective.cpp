@@ -53,7 +53,7 @@ Variable InstructionObjective::micro_loss(Tape& tape, std::int64_t step, std::in
                                           const MeanOver& mean) {
   const std::int64_t batch = config_.train.batch;
   batcher_.draw(step, batch * config_.train.accumulate, micro_step * batch, batch, batch_);
-  return answers_loss(*model_, tape, batch_, packs_, loss_options(mean.targets));
+  return answers_loss(*model_, tape, batch_, packs_, loss_options(mean.normalizer()));
 }
 
 ValidationFacts InstructionObjective::validation() const {

@@ -61,7 +61,7 @@ Variable SentenceObjective::micro_loss(Tape& tape, std::int64_t step, std::int64
   for (const SentenceRows* pair : pairs(step, {micro_step, micro_step + 1})) first.push_back(&pair->first);
   for (const SentenceRows* pair : pairs(step, {0, config_.train.accumulate})) second.push_back(&pair->second);
   const Variable u = unit_vectors(tape, *model_, first), v = unit_vectors(tape, *model_, second);
-  return contrastive_loss(u, v, micro_step * config_.train.batch, config_.task.temperature, mean.targets);
+  return contrastive_loss(u, v, micro_step * config_.train.batch, config_.task.temperature, mean.normalizer());
 }
 
 Evaluation SentenceObjective::evaluate(const ProgressCallback& progress) {

@@ -23,7 +23,7 @@ SkipGramObjective::SkipGramObjective(const ResolvedConfig& config, LanguageData 
 
 Variable SkipGramObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
   train_.draw(static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(micro_step), batch_);
-  return model_->loss(skip_gram_pairs(tape, batch_, options_), mean.targets);
+  return model_->loss(skip_gram_pairs(tape, batch_, options_), mean.normalizer());
 }
 
 Evaluation SkipGramObjective::evaluate(const ProgressCallback& progress) {

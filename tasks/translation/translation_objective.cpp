@@ -53,7 +53,7 @@ Variable TranslationObjective::micro_loss(Tape& tape, std::int64_t step, std::in
   const PairBatch& batch = draw(step, micro_step);
   if (batch.rows == 0) return {};
   const PairTensors tensors(tape, batch);
-  return model_->loss(tensors.source, tensors.inputs, tensors.targets, loss_options(mean.targets));
+  return model_->loss(tensors.source, tensors.inputs, tensors.targets, loss_options(mean.normalizer()));
 }
 
 Evaluation TranslationObjective::evaluate(const ProgressCallback& progress) {
