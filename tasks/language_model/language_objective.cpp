@@ -23,7 +23,7 @@ LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData 
   micro_step_size_.targets = micro_step_size_.tokens = train.batch * config.block_size();
   check((recurrent_ != nullptr) == (config.family().bptt > 0), config.family().name,
         ": a family has ModelFamily::bptt exactly if its model is recurrent");
-  if (train.sample_every > 0) check_sample_prompt();
+  if (train.sample_every > 0 && !train.sample_prompt.empty()) check_sample_prompt();
   if (recurrent_) {
     streams_ = StreamBatcher::full_rows(tokens, train.accumulate * train.batch, config.block_size());
     states_.resize(train.accumulate);

@@ -18,8 +18,8 @@ class LanguageObjective : public TextObjectiveOf<CausalModel>, private Recurrent
   Evaluation evaluate(const ProgressCallback& progress) override;
   std::optional<Baselines> baselines(double seconds, const ProgressCallback& progress) override;
   // Returns the continuation of train.sample_prompt that `tapeformer generate` writes with its default options. If the
-  // tokenizer cannot encode the prompt, returns a continuation of the beginning of the validation text, or of the
-  // training text if there is none.
+  // tokenizer cannot encode the prompt, or has no token from which a text begins, returns a continuation of the
+  // beginning of the validation text, or of the training text if there is none.
   std::vector<TextSample> samples(const std::function<bool()>& go_on) override;
 
  private:
@@ -28,7 +28,7 @@ class LanguageObjective : public TextObjectiveOf<CausalModel>, private Recurrent
   std::function<void()> hold() override;
   // Returns the tokens with which a sample begins (beginning_tokens()).
   std::vector<std::int32_t> sample_prompt() const;
-  // Throws UsageError, before the training begins, if the tokenizer cannot encode the prompt.
+  // Throws UsageError, before the training begins, if the tokenizer cannot encode the prompt that is given.
   void check_sample_prompt() const;
   WindowOptions window_options() const;
   // Reads the rows of a micro-step into batch_, and starts to read the next micro-step's rows from disk.
