@@ -11,4 +11,10 @@ enum class CharClass : std::uint8_t { other, letter, number, space };
 // other. unicode_ranges.inc names the version of Unicode.
 CharClass char_class(std::int32_t code_point);
 
+// Whether Python's str.split() and str.strip() take the code point for white space: besides \s, four control
+// characters.
+inline bool is_python_space(std::int32_t code_point) {
+  return (code_point >= 0x1C && code_point <= 0x1F) || char_class(code_point) == CharClass::space;
+}
+
 }  // namespace tapeformer

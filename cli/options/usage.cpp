@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/text/joined.h"
 #include "core/text/nearest_name.h"
 #include "core/text/utf8.h"
 #include "train/config/other_names.h"
@@ -104,9 +105,10 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
     if (const std::size_t end = what.find(" is required"); end != what.npos && !what.starts_with("A subcommand")) {
       return str_cat("expected ", what.substr(0, end), ", got none");
     }
-    std::string commands;
-    for (const KnownName& inner : commands_of(*command)) commands += (commands.empty() ? "" : ", ") + inner.name;
-    if (!commands.empty()) return str_cat(command->get_name(), ": expected one of ", commands);
+    const std::vector<KnownName> commands = commands_of(*command);
+    if (!commands.empty()) {
+      return str_cat(command->get_name(), ": expected one of ", joined(commands, ", ", &KnownName::name));
+    }
   }
   return what;
 }

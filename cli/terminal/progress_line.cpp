@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/terminal/terminal.h"
+#include "core/text/joined.h"
 #include "core/text/numbers.h"
 
 namespace tapeformer {
@@ -18,11 +19,7 @@ constexpr const char* kEraseToEnd = "\x1b[K";
 // The stream on which an unfinished progress line is visible; null if there is none.
 std::ostream* visible_on = nullptr;
 
-std::string join(const std::vector<ProgressPart>& parts) {
-  std::string line;
-  for (const ProgressPart& part : parts) line += (line.empty() ? "" : "  ") + part.text;
-  return line;
-}
+std::string join(const std::vector<ProgressPart>& parts) { return joined(parts, "  ", &ProgressPart::text); }
 
 }  // namespace
 

@@ -27,12 +27,13 @@ std::vector<std::pair<std::string, std::int64_t>> packed_rows(const std::string&
   const bool with_queries = part.ends_with("attention.qkv");
   if (!with_queries && !part.ends_with("attention.kv")) return {};
   const BlockConfig block = block_config(options);
-  const std::int64_t groups = block.kv_heads > 0 ? block.kv_heads : block.heads, d = head_dim(block);
+  const HeadLayout heads = head_layout(block);
+  const std::int64_t d = head_dim(block);
   const std::string stem = part.substr(0, part.rfind('.') + 1);
   std::vector<std::pair<std::string, std::int64_t>> rows;
-  if (with_queries) rows.emplace_back(stem + "q", block.heads * d);
-  rows.emplace_back(stem + "k", groups * d);
-  rows.emplace_back(stem + "v", groups * (block.value_dim > 0 ? block.value_dim : d));
+  if (with_queries) rows.emplace_back(stem + "q", heads.queries * d);
+  rows.emplace_back(stem + "k", heads.keys * d);
+  rows.emplace_back(stem + "v", heads.keys * heads.value_dim);
   return rows;
 }
 

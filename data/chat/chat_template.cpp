@@ -58,10 +58,7 @@ class StatementParser {
  public:
   explicit StatementParser(std::vector<ChatTemplatePart> parts) : parts_(std::move(parts)) {}
 
-  Block read_all() {
-    Block block = read_block({});
-    return block;
-  }
+  Block read_all() { return read_block({}); }
 
  private:
   using Names = std::vector<std::string_view>;

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "core/error.h"
+#include "core/text/joined.h"
 #include "data/chat/template_text.h"
 #include "data/chat/template_value.h"
 
@@ -69,16 +70,10 @@ std::string json_of(const TemplateValue& value) {
   if (value.get<std::nullptr_t>()) return "null";
   if (const bool* b = value.get<bool>()) return *b ? "true" : "false";
   if (value.string()) return json_string(*value.string());
-  std::string inside;
-  if (value.list()) {
-    for (const TemplateValue& item : *value.list()) inside += (inside.empty() ? "" : ", ") + json_of(item);
-    return "[" + inside + "]";
-  }
+  if (value.list()) return "[" + joined(*value.list(), ", ", json_of) + "]";
   if (value.dict()) {
-    for (const auto& entry : *value.dict()) {
-      inside += (inside.empty() ? "" : ", ") + json_string(entry.first) + ": " + json_of(entry.second);
-    }
-    return "{" + inside + "}";
+    const auto text = [](const auto& entry) { return json_string(entry.first) + ": " + json_of(entry.second); };
+    return "{" + joined(*value.dict(), ", ", text) + "}";
   }
   return printed(value);
 }
@@ -264,12 +259,10 @@ const NamedFunction kFunctions[] = {
 // Finds a function of a table. Throws Error that lists the table's names.
 template <std::size_t n>
 const NamedFunction& find_function(const NamedFunction (&table)[n], std::string_view what, std::string_view name) {
-  std::string known;
   for (const NamedFunction& row : table) {
     if (row.name == name) return row;
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
   }
-  fail("the ", what, " '", name, "' is not supported; there are ", known);
+  fail("the ", what, " '", name, "' is not supported; there are ", joined(table, ", ", &NamedFunction::name));
 }
 
 // Calls the function. Throws Error for arguments that it does not take, which would have no effect.

@@ -24,8 +24,7 @@ std::string stripped_while(std::string_view text, const F& is_removed, bool left
 
 std::string stripped_text(std::string_view text, bool left, bool right) {
   const auto is_space = [](std::string_view part, std::size_t at) {
-    const std::int32_t code_point = read_utf8(part, at).code_point;
-    return (code_point >= 0x1c && code_point <= 0x1f) || char_class(code_point) == CharClass::space;
+    return is_python_space(read_utf8(part, at).code_point);
   };
   return stripped_while(text, is_space, left, right);
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/text/utf8.h"
 
 namespace tapeformer {
 
@@ -154,7 +155,7 @@ LineExpectation Grammar::expected(std::string_view text) const {
   };
   for (const TemplatePart& part : split_template(text)) {
     if (!part.is_slot) {
-      const auto begins_character = [](char byte) { return (byte & 0xC0) != 0x80; };  // in UTF-8
+      const auto begins_character = [](char byte) { return !is_continuation_byte(byte); };
       sum.chars += static_cast<double>(std::ranges::count_if(part.text, begins_character));
       sum.bytes += static_cast<double>(part.text.size());
     } else if (part.column.empty()) {

@@ -107,7 +107,7 @@ class Columns {
     for (const std::string& column : shape.columns) {
       const std::string& name = chosen(format, column);
       by_name = by_name || (!name.empty() && !is_number(name));
-      usual = usual && (name.empty() ? usual_index(column).has_value() : true);
+      usual = usual && (!name.empty() || usual_index(column));
     }
     const bool guess = detected != LabelFormat::conll && first.size() > 1 && usual && !all_numbers();
     const bool by_default = detected == LabelFormat::csv || by_name || guess;

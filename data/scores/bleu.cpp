@@ -64,14 +64,14 @@ Counts count_ngrams(std::span<const std::string> words, int n) {
 }
 
 }  // namespace
+
 std::vector<std::string> bleu_words(std::string_view line, BleuTokenization tokenization) {
   const std::string text = tokenization == BleuTokenization::v13a ? separate_punctuation(line) : std::string(line);
   std::vector<std::string> words;
   bool inside = false;
   for (std::size_t at = 0; at < text.size();) {
     const Utf8Char c = read_utf8(text, at);
-    // Python's split() splits at Unicode white space and at four control characters.
-    const bool space = char_class(c.code_point) == CharClass::space || (c.code_point >= 0x1C && c.code_point <= 0x1F);
+    const bool space = is_python_space(c.code_point);
     if (!space) {
       if (!inside) words.emplace_back();
       words.back().append(text, at, c.length);

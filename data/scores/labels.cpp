@@ -83,7 +83,11 @@ std::vector<LabelSpan> label_spans(std::span<const std::string_view> labels, boo
       if (begins || kind.starts_with("I-")) kind.remove_prefix(2);
     }
     const bool goes_on = !begins && !spans.empty() && spans.back().end == i && spans.back().kind == kind;
-    goes_on ? void(++spans.back().end) : spans.push_back({i, i + 1, kind});
+    if (goes_on) {
+      ++spans.back().end;
+    } else {
+      spans.push_back({i, i + 1, kind});
+    }
   }
   return spans;
 }

@@ -16,16 +16,12 @@ constexpr std::uint64_t kNegativeStream = mix64(0x736b69706e6567);  // "skipneg"
 }  // namespace
 
 NegativeSampler::NegativeSampler(TokenView tokens, std::int64_t vocab, double power) : cumulative_(vocab, 0.0) {
-  constexpr std::int64_t kPiece = 1 << 16;  // tokens that are in memory at a time
-  std::vector<std::int32_t> ids;
-  for (std::int64_t begin = 0; begin < tokens.size(); begin += kPiece) {
-    ids.resize(std::min(kPiece, tokens.size() - begin));
-    tokens.copy(begin, ids);
-    for (const std::int32_t id : ids) {
+  for_each_piece(tokens, [&](std::span<const std::int32_t> piece) {
+    for (const std::int32_t id : piece) {
       check(id >= 0 && id < vocab, "skip-gram: id ", id, " is outside of the vocabulary of ", vocab);
       ++cumulative_[id];
     }
-  }
+  });
   check(tokens.size() > 0, "skip-gram: the text has no tokens");
   double sum = 0;
   for (double& value : cumulative_) {

@@ -1,7 +1,6 @@
 #include "data/text/encode_text.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -55,14 +54,8 @@ std::int64_t count_unknown(std::span<const std::int32_t> ids, const Tokenizer& t
 
 std::int64_t count_unknown(const TokenView& ids, const Tokenizer& tokenizer) {
   if (!tokenizer.unknown_id()) return 0;
-  std::array<std::int32_t, 4096> buffer;
   std::int64_t count = 0;
-  for (std::int64_t begin = 0; begin < ids.size();) {
-    const auto some = std::span(buffer).first(std::min<std::int64_t>(buffer.size(), ids.size() - begin));
-    ids.copy(begin, some);
-    count += count_unknown(some, tokenizer);
-    begin += static_cast<std::int64_t>(some.size());
-  }
+  for_each_piece(ids, [&](std::span<const std::int32_t> piece) { count += count_unknown(piece, tokenizer); });
   return count;
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/parallel.h"
 
 namespace tapeformer {
 
@@ -45,9 +46,7 @@ std::string_view bytes_of(std::span<const T> values) {
 std::uint64_t hash_of(const Header& header) { return hash_bytes(bytes_of(header, offsetof(Header, header_hash))); }
 
 std::int64_t ids_bytes(const Header& header) { return header.count * (header.id_bits / 8); }
-std::int64_t block_count(const Header& header) {
-  return (ids_bytes(header) + StoredIds::kBlockBytes - 1) / StoredIds::kBlockBytes;
-}
+std::int64_t block_count(const Header& header) { return chunk_count(ids_bytes(header), StoredIds::kBlockBytes); }
 std::int64_t padding(const Header& header) { return -ids_bytes(header) & 7; }
 
 }  // namespace
@@ -108,6 +107,16 @@ void TokenView::copy(std::int64_t begin, std::span<std::int32_t> out) const {
 
 void TokenView::read_ahead(std::int64_t begin, std::int64_t count) const {
   if (const auto* const* stored = std::get_if<const StoredIds*>(&ids_)) (*stored)->read_ahead(begin, count);
+}
+
+void for_each_piece(const TokenView& ids, const std::function<void(std::span<const std::int32_t> piece)>& f) {
+  constexpr std::int64_t kPiece = 1 << 16;  // ids that are in memory at a time
+  std::vector<std::int32_t> piece(std::min(kPiece, ids.size()));
+  for (std::int64_t begin = 0; begin < ids.size(); begin += kPiece) {
+    const auto some = std::span(piece).first(std::min(kPiece, ids.size() - begin));
+    ids.copy(begin, some);
+    f(some);
+  }
 }
 
 TokenFile TokenFile::open(const fs::path& path) {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -70,6 +71,9 @@ class TokenView {
  private:
   std::variant<std::span<const std::int32_t>, const StoredIds*> ids_;
 };
+
+// Calls f with all ids in order, some at a time.
+void for_each_piece(const TokenView& ids, const std::function<void(std::span<const std::int32_t> piece)>& f);
 
 // An open token file. Copies share it.
 class TokenFile {

@@ -19,8 +19,6 @@ std::int64_t head_dim(const BlockConfig& config) {
   return config.dim / config.heads;
 }
 
-namespace {
-
 HeadLayout head_layout(const BlockConfig& config) {
   const std::int64_t d = head_dim(config);
   if (config.kv_heads < 0 || (config.kv_heads > 0 && config.heads % config.kv_heads != 0)) {
@@ -28,6 +26,8 @@ HeadLayout head_layout(const BlockConfig& config) {
   }
   return {config.heads, config.kv_heads, config.value_dim > 0 ? config.value_dim : d};
 }
+
+namespace {
 
 // The total widths of all heads: of a token's keys, of its values, of its queries, and of the output.
 std::int64_t key_width(const BlockConfig& config) { return head_layout(config).keys * head_dim(config); }

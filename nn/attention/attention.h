@@ -12,6 +12,9 @@ namespace tapeformer {
 
 // Returns the width of a head's queries and keys. Throws UsageError if it is dim / heads and heads does not divide dim.
 std::int64_t head_dim(const BlockConfig& config);
+// Returns the numbers of heads, and the width of a head's values. Throws UsageError as head_dim() does, and if kv_heads
+// does not divide heads.
+HeadLayout head_layout(const BlockConfig& config);
 
 // The mask of self-attention, which says to which tokens of its own row a token may attend.
 struct SelfMask {

@@ -233,10 +233,14 @@ void read_quantized(const InputFile& file, std::int64_t offset, DType dtype, con
 
 }  // namespace
 
-void SafetensorsFile::read(const std::string& name, const Tensor& place) const {
+const SafetensorsFile::Entry& SafetensorsFile::entry_of(const std::string& name) const {
   const auto found = entries_.find(name);
   check(found != entries_.end(), file_.path().string(), ": there is no tensor ", name);
-  const Entry& entry = found->second;
+  return found->second;
+}
+
+void SafetensorsFile::read(const std::string& name, const Tensor& place) const {
+  const Entry& entry = entry_of(name);
   const bool rounds = place.dtype() == DType::bf16 && entry.dtype() == DType::f32 && !entry.half_;
   const bool widens = place.dtype() == DType::f32 && entry.dtype() == DType::bf16;
   const bool quantizes =
@@ -259,9 +263,7 @@ void SafetensorsFile::read(const std::string& name, const Tensor& place) const {
 }
 
 void SafetensorsFile::read(const std::string& name, std::int64_t begin, const Tensor& place) const {
-  const auto found = entries_.find(name);
-  check(found != entries_.end(), file_.path().string(), ": there is no tensor ", name);
-  const Entry& entry = found->second;
+  const Entry& entry = entry_of(name);
   check(
       entry.dtype() == place.dtype() && !entry.half_ && begin >= 0 && begin + place.numel() <= entry.sizes().product(),
       file_.path().string(), ": tensor ", name, ": expected ", place.numel(), " elements of ", place.dtype(), " from ",
@@ -272,9 +274,8 @@ void SafetensorsFile::read(const std::string& name, std::int64_t begin, const Te
 }
 
 Tensor SafetensorsFile::read(const std::string& name) const {
-  const auto found = entries_.find(name);
-  check(found != entries_.end(), file_.path().string(), ": there is no tensor ", name);
-  const Tensor tensor = Tensor::empty(found->second.sizes(), found->second.dtype());
+  const Entry& entry = entry_of(name);
+  const Tensor tensor = Tensor::empty(entry.sizes(), entry.dtype());
   read(name, tensor);
   return tensor;
 }

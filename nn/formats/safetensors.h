@@ -63,6 +63,8 @@ class SafetensorsFile {
 
  private:
   void read_header(OtherDtypes others);
+  // Throws Error if there is no such tensor.
+  const Entry& entry_of(const std::string& name) const;
 
   InputFile file_;
   std::map<std::string, Entry> entries_;

@@ -48,8 +48,9 @@ Variable Bert::encode(const Batch& batch, const Variable& x, std::vector<Variabl
 std::vector<Variable> Bert::hidden_states(const Batch& batch) const {
   std::vector<Variable> layers;
   const Variable features = call([&] {
-    layers.push_back(embed(batch));
-    return encode(batch, Variable(layers.front()), &layers);
+    const Variable x = embed(batch);
+    layers.push_back(x);
+    return encode(batch, x, &layers);
   });
   layers.back() = features;
   return layers;

@@ -56,8 +56,9 @@ Variable Transformer::embed_source(Tape& tape, const SourceBatch& source) const 
 std::vector<Variable> Transformer::hidden_states(const Batch& batch) const {
   const Variable& ids = only_ids(batch, "transformer");
   const SourceBatch source{ids.value(), batch.row_lengths()};
-  std::vector<Variable> layers{embed_source(*ids.tape(), source)};
-  encoder_.forward(Variable(layers.front()), encoder_context(source), nullptr, &layers);
+  const Variable x = embed_source(*ids.tape(), source);
+  std::vector<Variable> layers{x};
+  encoder_.forward(x, encoder_context(source), nullptr, &layers);
   return layers;
 }
 

@@ -10,6 +10,8 @@
 namespace tapeformer {
 namespace {
 
+constexpr double kEmbeddingStd = 0.02;  // of words and positions, as in BERT (Devlin et al. 2019)
+
 std::int64_t patch_side(const ImageShape& image) {
   if (image.size % image.cells != 0) {
     fail_usage("model.image_size: expected a multiple of model.cells, which is ", image.cells, ", got ", image.size);
@@ -30,7 +32,7 @@ Vit::Vit(const VitConfig& config)
                     .target_vocab = config.vocab,
                     .dim = config.block.dim,
                     .tied = config.tied,
-                    .embedding_init = Init::normal(0.02),
+                    .embedding_init = Init::normal(kEmbeddingStd),
                     .head_init = config.block.init,
                     .head_bias = false,
                     .softcap = config.logit_softcap,
@@ -38,9 +40,10 @@ Vit::Vit(const VitConfig& config)
       config_(config),
       patch_embedding_(patch_pixels(config.image), config.block.dim, /*with_bias=*/true, Init::xavier_uniform(),
                        config.block.dtype),
-      source_positions_(config.position, config.image.cells * config.image.cells, config.block.dim, Init::normal(0.02),
+      source_positions_(config.position, config.image.cells * config.image.cells, config.block.dim,
+                        Init::normal(kEmbeddingStd), config.block.dtype),
+      target_positions_(config.position, config.context, config.block.dim, Init::normal(kEmbeddingStd),
                         config.block.dtype),
-      target_positions_(config.position, config.context, config.block.dim, Init::normal(0.02), config.block.dtype),
       dropout_(config.block.dropout),
       encoder_(config.block, config.encoder_layers, config.position),
       decoder_(config.block, config.layers, config.position, /*cross=*/true) {

@@ -16,7 +16,7 @@ struct VitConfig {
   std::int64_t layers = 4, encoder_layers = 4;  // of the decoder, and of the encoder
   BlockConfig block;
   PositionConfig position = LearnedPositions{};  // of patches in reading order, and of tokens
-  double embedding_scale = 1;
+  double embedding_scale = 1;                    // the factor of token embeddings
   bool tied = true;
   double logit_softcap = 0;
 };

@@ -171,19 +171,18 @@ NamedTensors Module::named_tensors() const {
   return tensors;
 }
 
-NamedTensors Module::frozen_tensors() const {
+NamedTensors Module::values_of(bool learned) const {
   NamedTensors tensors;
   for (const NamedParameter& parameter : named_parameters()) {
-    if (!parameter.variable.requires_grad()) tensors.emplace_back(parameter.name, parameter.variable.value());
+    if (parameter.variable.requires_grad() == learned) tensors.emplace_back(parameter.name, parameter.variable.value());
   }
   return tensors;
 }
 
+NamedTensors Module::frozen_tensors() const { return values_of(/*learned=*/false); }
+
 NamedTensors Module::learned_tensors() const {
-  NamedTensors tensors;
-  for (const NamedParameter& parameter : named_parameters()) {
-    if (parameter.variable.requires_grad()) tensors.emplace_back(parameter.name, parameter.variable.value());
-  }
+  NamedTensors tensors = values_of(/*learned=*/true);
   collect("", tensors);
   return tensors;
 }

@@ -156,6 +156,8 @@ class Module {
   void collect(const std::string& prefix, std::vector<NamedParameter>& into) const;
   void collect(const std::string& name, std::vector<NamedModule>& into) const;
   void collect(const std::string& prefix, NamedTensors& buffers) const;
+  // Returns the values of the parameters that learn, or of those that are frozen.
+  NamedTensors values_of(bool learned) const;
   Variable after_hooks(Variable output) const;
   detail::ModuleHooks& hooks(const char* what) const;
 

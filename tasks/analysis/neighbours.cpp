@@ -1,12 +1,11 @@
 #include "tasks/analysis/neighbours.h"
 
-#include "tasks/analysis/trained_embedder.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "autograd/tape/tape.h"
 #include "nn/layers/layers.h"
+#include "tasks/analysis/trained_embedder.h"
 
 namespace tapeformer {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "data/text/encode_text.h"
 #include "tasks/text/text_evaluation.h"
 #include "tasks/translation/translation_evaluation.h"
 
@@ -12,8 +13,7 @@ namespace {
 // An option with these ids, which is not scored yet.
 OptionScore unscored(const std::string& option, const std::vector<std::int32_t>& ids, const Tokenizer& tokenizer) {
   check(!option.empty() && !ids.empty(), "score: expected options that are not empty");
-  const std::optional<std::int32_t> unknown = tokenizer.unknown_id();
-  return {.text = option, .bytes = std::ssize(option), .unknown = unknown ? std::ranges::count(ids, *unknown) : 0};
+  return {.text = option, .bytes = std::ssize(option), .unknown = count_unknown(ids, tokenizer)};
 }
 
 }  // namespace

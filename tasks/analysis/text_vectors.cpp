@@ -1,15 +1,15 @@
 #include "tasks/analysis/text_vectors.h"
 
-#include "tasks/analysis/trained_embedder.h"
-
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 
 #include "autograd/tape/tape.h"
 #include "core/text/utf8.h"
+#include "data/text/encode_text.h"
 #include "nn/layers/positions.h"
 #include "tasks/analysis/encoded_words.h"
+#include "tasks/analysis/trained_embedder.h"
 
 namespace tapeformer {
 
@@ -92,7 +92,7 @@ Tensor mean_of(const Tensor& x, const Part& part) {
 
 std::vector<std::int32_t> word_tokens(const Tokenizer& tokenizer, std::string_view word) {
   const auto knows = [&](const std::vector<std::int32_t>& ids) {
-    return !ids.empty() && !(tokenizer.unknown_id() && std::ranges::count(ids, *tokenizer.unknown_id()));
+    return !ids.empty() && count_unknown(ids, tokenizer) == 0;
   };
   std::vector<std::int32_t> ids;
   if (tokenizer.kind() != "char") ids = tokenizer.encode_continuation(" " + std::string(word));
@@ -130,7 +130,7 @@ TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, co
   if (options.pooling == Pooling::first) part.end = part.begin + 1;
   if (options.pooling == Pooling::last) part.begin = part.end - 1;
   TextVectors result{{ids.begin() + part.begin, ids.begin() + part.end}, 0, {}};
-  if (const auto unknown = model.tokenizer->unknown_id()) result.unknown = std::ranges::count(result.ids, *unknown);
+  result.unknown = count_unknown(result.ids, *model.tokenizer);
   result.vectors = options.pooling == Pooling::mean ? mean_of(vectors, part) : vectors.slice(0, part.begin, part.end);
   return result;
 }

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "data/synthetic/corpora.h"
+#include "data/text/encode_text.h"
 #include "data/text/text_source.h"
 #include "tokenizer/train_tokenizer.h"
 
@@ -95,13 +96,11 @@ std::int64_t EncodedConversations::answer_bytes() const {
 }
 
 double EncodedConversations::unknown_share(const Tokenizer& tokenizer) const {
-  const std::optional<std::int32_t> unknown = tokenizer.unknown_id();
-  if (!unknown || list.empty()) return 0;
+  if (list.empty()) return 0;
   std::int64_t count = 0;
   for (const ChatTokens& conversation : list) {
     for (const TokenSpan& answer : conversation.answers) {
-      const auto begin = conversation.ids.begin() + answer.begin;
-      count += std::count(begin, begin + answer.size(), *unknown);
+      count += count_unknown(std::span(conversation.ids).subspan(answer.begin, answer.size()), tokenizer);
     }
   }
   return static_cast<double>(count) / static_cast<double>(scored());

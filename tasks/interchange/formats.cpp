@@ -2,6 +2,7 @@
 // here.
 #include "core/error.h"
 #include "core/files.h"
+#include "core/text/joined.h"
 #include "data/text/text_source.h"
 #include "tasks/interchange/gguf_format.h"
 #include "tasks/interchange/huggingface_folder.h"
@@ -22,12 +23,10 @@ std::vector<std::string> notes_on_export(const ResolvedConfig& config) {
 
 PublishedModel read_published(const std::filesystem::path& path) {
   check(is_there(path), path.string(), ": no such file or folder");
-  std::string expected;
   for (const PublishedFormat& format : published_formats()) {
     if (format.is_at(path)) return format.read(path);
-    expected += (expected.empty() ? "" : ", or ") + format.help;
   }
-  fail(path.string(), ": expected ", expected);
+  fail(path.string(), ": expected ", joined(published_formats(), ", or ", &PublishedFormat::help));
 }
 
 }  // namespace tapeformer

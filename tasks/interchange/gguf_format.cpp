@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <numbers>
 
 #include "core/json.h"
 #include "data/chat/chat_format.h"
 #include "nn/formats/gguf.h"
+#include "nn/layers/positions.h"
 #include "tasks/interchange/huggingface_layout.h"
 #include "tokenizer/gguf_vocabulary.h"
 
@@ -66,14 +66,15 @@ double short_number(double number) {
 
 // The factors by which Llama 3 divides the frequencies of d / 2 pairs of elements.
 std::vector<float> llama3_factors(double base, std::int64_t d, const Json& rope) {
-  const double factor = rope["factor"], low = rope["low_freq_factor"], high = rope["high_freq_factor"],
-               original = rope["original_max_position_embeddings"];
+  const RotaryScaling scaling{.kind = PositionScaling::llama3,
+                              .factor = rope["factor"],
+                              .low_freq = rope["low_freq_factor"],
+                              .high_freq = rope["high_freq_factor"],
+                              .original_context = rope["original_max_position_embeddings"]};
+  const std::vector<double> angles = rotary_angles(d, {.base = base});
+  const std::vector<double> scaled = rotary_angles(d, {.base = base, .scaling = scaling});
   std::vector<float> factors;
-  for (std::int64_t i = 0; i < d; i += 2) {
-    const double wavelength = 2 * std::numbers::pi * std::pow(base, static_cast<double>(i) / static_cast<double>(d));
-    const double share = std::clamp((original / wavelength - low) / (high - low), 0.0, 1.0);
-    factors.push_back(static_cast<float>(1 / ((1 - share) / factor + share)));
-  }
+  for (std::size_t i = 0; i < angles.size(); ++i) factors.push_back(static_cast<float>(angles[i] / scaled[i]));
   return factors;
 }
 

@@ -56,7 +56,7 @@ TransformerShape shape_of(const KeyValues& options, std::int64_t vocab) {
           .vocab = vocab,
           .context = options.integer("context"),
           .heads = block.heads,
-          .kv_heads = block.kv_heads > 0 ? block.kv_heads : block.heads,
+          .kv_heads = head_layout(block).keys,
           .head_dim = head_dim(block),
           .qkv_bias = block.bias.attention,
           .out_bias = block.bias.attention_out,

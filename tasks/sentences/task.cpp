@@ -36,8 +36,6 @@ void check_sentences(const ResolvedConfig& config) {
   refuse(!config.data.within_document, "data.within_document", "false", "true");
 }
 
-ParallelText sentences_of_file(const std::string& path) { return ParallelText::from_pairs(path); }
-
 SentenceData read_sentences(const ResolvedConfig& config, const RunFolder* resumed, const ProgressMaker& progress) {
   const Config::Data& from = config.data;
   if (!from.corpus.empty() && !is_parallel_corpus(from.corpus)) {
@@ -46,14 +44,14 @@ SentenceData read_sentences(const ResolvedConfig& config, const RunFolder* resum
   }
   SentenceData data{.tokenizer = nullptr,
                     .text = from.corpus.empty()
-                                ? sentences_of_file(from.pairs)
+                                ? ParallelText::from_pairs(from.pairs)
                                 : ParallelText::from_lines(
                                       generate_corpus(from.corpus, from.lines, static_cast<std::uint64_t>(from.seed)),
                                       str_cat("corpus ", from.corpus)),
                     .valid_text = std::nullopt,
                     .train = {},
                     .valid = {}};
-  if (!from.valid_pairs.empty()) data.valid_text = sentences_of_file(from.valid_pairs);
+  if (!from.valid_pairs.empty()) data.valid_text = ParallelText::from_pairs(from.valid_pairs);
   const PairSplit split = data.text.split(data.valid_text ? 0 : from.valid_fraction);
   data.train = split.train;
   data.valid = data.valid_text ? data.valid_text->pairs() : split.valid;
@@ -123,7 +121,7 @@ EvalReport evaluate_sentences(const EvalRequest& request) {
   require_no_parts(request);
   const TrainedEmbedder run = open_run<TrainedEmbedder>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  const ParallelText text = sentences_of_file(request.pairs);
+  const ParallelText text = ParallelText::from_pairs(request.pairs);
   for (const std::string& note : text.notes().lines()) request.warn(note);
   const std::vector<SentenceRows> pairs = encode_sentences(text.pairs(), text.origin(), *run.tokenizer, run);
   check(pairs.size() >= 2, request.pairs, ": expected at least two pairs of sentences, got ", pairs.size());

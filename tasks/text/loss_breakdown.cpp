@@ -25,14 +25,10 @@ LossBreakdown breakdown_by_position(std::int64_t context) {
 }
 
 LossBreakdown breakdown_by_frequency(TokenView training, std::int64_t vocab) {
-  constexpr std::int64_t kTokens = 1 << 16;
   std::vector<std::int64_t> counts(vocab);
-  std::vector<std::int32_t> ids;
-  for (std::int64_t begin = 0; begin < training.size(); begin += kTokens) {
-    ids.resize(std::min(kTokens, training.size() - begin));
-    training.copy(begin, ids);
-    for (const std::int32_t id : ids) ++counts[id];
-  }
+  for_each_piece(training, [&](std::span<const std::int32_t> piece) {
+    for (const std::int32_t id : piece) ++counts[id];
+  });
   LossBreakdown breakdown{.name = "times in the training text", .number = {}};
   breakdown.bins.push_back({.first = 0, .last = 0});
   for (std::int64_t first = 1; first <= std::ranges::max(counts); first *= 10) {

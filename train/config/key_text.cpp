@@ -60,6 +60,16 @@ std::string format_double(double value) {
   return text;
 }
 
+// Returns "a, b or c".
+std::string alternatives(const std::vector<std::string>& choices) {
+  std::string text;
+  for (const std::string& choice : choices) {
+    if (!text.empty()) text += &choice == &choices.back() ? " or " : ", ";
+    text += choice;
+  }
+  return text;
+}
+
 }  // namespace
 
 const char* expected_text(KeyType type) {
@@ -79,9 +89,9 @@ const char* expected_text(KeyType type) {
 }
 
 std::string expected_text(const Key& key) {
-  std::string text = expected_text(key.type());
-  for (const auto& word : key.words) text += str_cat(&word == &key.words.back() ? " or " : ", ", word.first);
-  return text;
+  std::vector<std::string> choices{expected_text(key.type())};
+  for (const auto& word : key.words) choices.push_back(word.first);
+  return alternatives(choices);
 }
 
 std::optional<KeyValue> parse_key_value(const std::string& text, KeyType type) {
@@ -150,12 +160,7 @@ void check_key_value(const std::string& name, const Key& key, const KeyValue& va
   }
   const std::vector<std::string> words = allowed_words(key);
   if (words.empty() || std::ranges::count(words, std::get<std::string>(value))) return;
-  std::string expected;
-  for (const std::string& word : words) {
-    if (!expected.empty()) expected += &word == &words.back() ? " or " : ", ";
-    expected += word;
-  }
-  refuse(expected);
+  refuse(alternatives(words));
 }
 
 std::vector<std::string> allowed_words(const Key& key) {

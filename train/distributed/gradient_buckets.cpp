@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "autograd/kernels/exchanged_gradients.h"
+#include "core/parallel.h"
 #include "nn/optim/parameter_slab.h"
 
 namespace tapeformer {
@@ -42,8 +43,8 @@ GradientBuckets::GradientBuckets(std::int64_t elements, DType dtype, Communicato
   }
   // The memory is bounded by the usual number of buckets of the usual size: fewer buckets travel at a time if they are
   // larger.
-  const std::int64_t fitting =
-      (static_cast<std::int64_t>(kUnderWay) * length + largest - 1) / std::max<std::int64_t>(largest, 1);
+  const std::int64_t usual = static_cast<std::int64_t>(kUnderWay) * length;
+  const std::int64_t fitting = chunk_count(usual, std::max<std::int64_t>(largest, 1));
   most_under_way_ = static_cast<std::size_t>(std::clamp<std::int64_t>(fitting, 2, kUnderWay));
   for (std::size_t i = 0; i < std::min(most_under_way_, buckets_.size()); ++i) {
     received_[i] = Tensor::empty({largest}, rounds_ ? DType::bf16 : dtype);

@@ -65,6 +65,10 @@ RunReference reference_of(const ModelSource& source) {
   return reference;
 }
 
+std::string damaged_average(const RunFolder& run, std::string_view reason) {
+  return str_cat("damaged average skipped: ", run.average().string(), ": ", reason);
+}
+
 // Whether the run has an average whose evaluation is better than the best evaluation of the training.
 bool average_is_best(const RunFolder& run, std::vector<std::string>& warnings) {
   if (!has_average(run)) return false;
@@ -78,7 +82,7 @@ bool average_is_best(const RunFolder& run, std::vector<std::string>& warnings) {
     throw;
   } catch (const std::exception& error) {  // Error, or JSON without the field
     if (!held.in_place()) throw CheckpointGone(error.what());
-    warnings.push_back(str_cat("damaged average skipped: ", run.average().string(), ": ", error.what()));
+    warnings.push_back(damaged_average(run, error.what()));
     return false;
   }
 }
@@ -109,7 +113,7 @@ UsableCheckpoint best_checkpoint(const RunFolder& run) {
   if (average_is_best(run, warnings)) {
     const auto reason = verify_beside_training(run.average());
     if (!reason) return averaged(run);
-    warnings.push_back(str_cat("damaged average skipped: ", run.average().string(), ": ", *reason));
+    warnings.push_back(damaged_average(run, *reason));
   }
   if (const auto best = best_step(run)) {
     const auto reason = verify_beside_training(run.checkpoint(*best));

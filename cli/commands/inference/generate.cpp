@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +11,7 @@
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
 #include "core/text/numbers.h"
+#include "data/text/encode_text.h"
 #include "generate/generator.h"
 #include "generate/stop_strings.h"
 #include "tasks/instructions/chat_session.h"
@@ -42,8 +42,7 @@ struct Beginning {
 // Whether the tokenizer has tokens for the whole text.
 bool knows(const Tokenizer& tokenizer, std::string_view text) {
   try {
-    const std::vector<std::int32_t> ids = tokenizer.encode(text);
-    return !tokenizer.unknown_id() || std::ranges::count(ids, *tokenizer.unknown_id()) == 0;
+    return count_unknown(tokenizer.encode(text), tokenizer) == 0;
   } catch (const Error&) {  // a character has no token
     return false;
   }

@@ -1,5 +1,6 @@
 #include "nn/models/shared/transformer_keys.h"
 
+#include "core/parallel.h"
 #include "nn/attention/attention.h"
 
 namespace tapeformer {
@@ -44,7 +45,7 @@ void resolve_auto(KeyValues& options, std::string_view name, bool value) {
 // layer has at least as many parameters as it would have without a gate.
 std::int64_t default_ff_dim(std::int64_t dim, ActivationKind activation) {
   constexpr std::int64_t kMultiple = 32;
-  return is_gated(activation) ? (8 * dim + 3 * kMultiple - 1) / (3 * kMultiple) * kMultiple : 4 * dim;
+  return is_gated(activation) ? chunk_count(8 * dim, 3 * kMultiple) * kMultiple : 4 * dim;
 }
 
 }  // namespace
@@ -228,14 +229,14 @@ double embedding_scale(const KeyValues& options, double automatic) {
 
 double attention_flops(const KeyValues& options, std::int64_t length) {
   const BlockConfig block = block_config(options);
-  const std::int64_t d = head_dim(block), d_v = block.value_dim > 0 ? block.value_dim : d;
+  const std::int64_t d = head_dim(block), d_v = head_layout(block).value_dim;
   return 2 * static_cast<double>(block.heads * (d + d_v)) * static_cast<double>(length);
 }
 
 double causal_attention_flops(const KeyValues& options, std::int64_t length) {
   if (options.has("attention_kind") && options.word<AttentionKind>("attention_kind") == AttentionKind::linear) {
     const BlockConfig block = block_config(options);
-    const std::int64_t d = head_dim(block), d_v = block.value_dim > 0 ? block.value_dim : d;
+    const std::int64_t d = head_dim(block), d_v = head_layout(block).value_dim;
     return 4 * static_cast<double>(block.heads * d * (d_v + 1));
   }
   const std::int64_t window = options.integer("attention_window");

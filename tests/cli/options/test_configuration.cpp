@@ -109,6 +109,20 @@ TEST_CASE("configuration: a run goes on with more steps at the rates of a longer
   CHECK(last_rate(box, "given") == 0);
 }
 
+TEST_CASE("configuration: a run that has recorded a key without effect goes on, and says that the key is ignored") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 2 --schedule.kind constant");
+  std::string config = box.read("run/config.toml");
+  const std::string key = "\nmin_lr = 0.0";
+  REQUIRE(config.find(key) != config.npos);
+  box.write("run/config.toml", config.replace(config.find(key), key.size(), "\nmin_lr = 0.5"));
+  const std::string note =
+      "run/config.toml: schedule.min_lr = 0.5 has no effect beside schedule.kind = constant, and is ignored\n";
+  CHECK(box.succeed("train --resume run --train.steps 3 --accept-changes").tells(note));
+  CHECK(box.read("run/config.toml").find(key) != config.npos);
+  CHECK_FALSE(box.succeed("train --resume run --train.steps 4").tells(note));
+}
+
 TEST_CASE("configuration: what defines the model or its tokens cannot change on resume") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 4");

@@ -25,6 +25,7 @@ TEST_CASE("schedule: made from a configuration") {
   CHECK(spec.dim == 512);
   CHECK(spec.warmup == 7);
   CHECK(spec.total == 70);
+  config.schedule.min_lr = 0;
   const auto kind = [&](const char* name) {
     apply_override(config, "schedule.kind", name);
     return schedule_spec(resolve(config)).kind;

@@ -61,6 +61,14 @@ inline Config short_config() {
   return config;
 }
 
+// A short_config() of a model whose translations have BLEU.
+inline Config bleu_config(std::int64_t bleu_every) {
+  Config config = short_config();
+  config.model.type = "transformer";
+  config.eval.bleu_every = bleu_every;
+  return config;
+}
+
 // A run, begun or gone on with by each call of train().
 struct ScriptedRun {
   explicit ScriptedRun(const Config& with = short_config()) : config(with) {

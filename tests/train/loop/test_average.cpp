@@ -73,9 +73,8 @@ TEST_CASE("average: the mean of the last checkpoints, when the run has ended") {
 }
 
 TEST_CASE("average: it is evaluated as the checkpoints are, and a run's folder means it only where it is better") {
-  Config config = short_config();
+  Config config = bleu_config(20);
   config.checkpoint.average = 3;
-  config.eval.bleu_every = 20;
   for (const bool better : {false, true}) {
     CAPTURE(better);
     ScriptedRun run(config);

@@ -95,9 +95,8 @@ TEST_CASE("numbers: weights or moments that are not finite are found before they
 
 TEST_CASE("BLEU: with the first evaluation from each multiple of eval.bleu_every on, and the last") {
   const auto scored = [](std::int64_t eval_every, std::int64_t bleu_every) {
-    ScriptedRun run;
+    ScriptedRun run(bleu_config(bleu_every));
     run.config.eval.every = eval_every;
-    run.config.eval.bleu_every = bleu_every;
     std::map<std::int64_t, double> told;
     run.train({.evaluated = [&](std::int64_t step, const Evaluation&, std::optional<double> bleu) {
       if (bleu) told[step] = *bleu;
@@ -118,8 +117,7 @@ TEST_CASE("BLEU: with the first evaluation from each multiple of eval.bleu_every
 }
 
 TEST_CASE("BLEU: a score that is there because the run ended is taken away when it is given more steps") {
-  ScriptedRun run;
-  run.config.eval.bleu_every = 8;
+  ScriptedRun run(bleu_config(8));
   run.train();
   CHECK(run.evaluations("at_end") == std::map<std::int64_t, Json>{{20, "eval_bleu"}});
   truncate_metrics(run.run.metrics(), 20);
@@ -134,11 +132,10 @@ TEST_CASE("patience: the evaluation at the first end of a run counts no more whe
   // The loss is lowest after step 6, where the first run ends and the schedule asks for no evaluation.
   const auto loss = [](std::int64_t step) { return step == 6 ? 1.0 : step == 4 ? 5.0 : step == 8 ? 4.0 : 4.5; };
   for (const ScheduleKind kind : {ScheduleKind::constant, ScheduleKind::plateau}) {
-    Config config = short_config();
+    Config config = bleu_config(16);
     config.schedule.kind = kind;
     config.train.log_every = 2;
     config.eval.every = 4;
-    config.eval.bleu_every = 16;
     config.eval.patience = 2;
     config.checkpoint.keep = 1;
     ScriptedRun straight(config), extended(config);
