@@ -6,7 +6,6 @@
 #include "core/text/nearest_name.h"
 #include "nn/optim/optimizers.h"
 #include "train/config/config_table.h"
-#include "train/config/family_defaults.h"
 #include "train/config/key_text.h"
 #include "train/config/other_names.h"
 #include "train/config/shared_task_keys.h"

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "nn/optim/optimizers.h"
-#include "train/config/family_defaults.h"
+#include "train/config/key_text.h"
 #include "train/config/task_row.h"
 
 namespace tapeformer {

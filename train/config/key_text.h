@@ -1,10 +1,13 @@
-// Conversions between values of keys and text, for files, the command line and error messages.
+// Conversions between values of keys and text, for files, the command line and error messages, and help texts about the
+// defaults that model families give to keys outside [model] (TrainingDefaults).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "core/keys.h"
+#include "nn/models/registry.h"
 
 namespace tapeformer {
 
@@ -29,5 +32,10 @@ void check_key_value(const std::string& name, const Key& key, const KeyValue& va
 
 // Returns the words that a key accepts; empty if any string is allowed.
 std::vector<std::string> allowed_words(const Key& key);
+
+// Returns which default each family has: "0.003 for gpt, rnn; 0.001 for bert; 0.001 for task.kind".
+std::string family_defaults_help(const std::function<KeyValue(const TrainingDefaults&)>& value_of);
+// Returns the defaults that families give to a key of optimizers, "0.99 for gpt, rnn"; "" if none gives one.
+std::string optimizer_defaults_help(const std::string& key);
 
 }  // namespace tapeformer

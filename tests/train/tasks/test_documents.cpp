@@ -174,7 +174,7 @@ TEST_CASE("documents: a text begins after <|endoftext|> where training has read 
   const TempFolder folder;
   const std::string plain = folder.write("plain.txt", "A cat.\n").string(),
                     json = folder.write("documents.jsonl", "{\"text\": \"A cat.\"}\n").string();
-  const std::string text = "A cat.\n";
+  const std::string_view text = "A cat.\n";
   const auto tokenizer =
       train_tokenizer({.kind = "bpe", .vocab = 257, .special_tokens = {"<|endoftext|>"}}, std::span(&text, 1));
   const auto start = [&](const Config& config) {
