@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/options/page_option.h"
