@@ -42,7 +42,7 @@ inline constexpr double kMemoryShare = 0.25, kActivationBytes = 60;
 
 // Tokenizers. A text is read by characters if it is small and has few different ones.
 inline constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;
-inline constexpr double kCharBytes = 1.5e6;
+inline constexpr double kCharBytes = 1.2e6;
 inline constexpr std::int64_t kMostCharacters = 200;
 // The vocabulary of byte pairs for texts of up to `up_to` bytes that a language model reads (kTextVocab; measured with
 // 1.1 to 11 MB, docs/learning.md), for texts with labels (kLabelVocab), and for up to `up_to` pairs of sentences
@@ -52,7 +52,7 @@ struct VocabRow {
   double up_to;
   std::int64_t vocab;
 };
-inline constexpr VocabRow kTextVocab[] = {{3e5, 512}, {1.5e6, 1024}, {50e6, 4096}, {1e300, 8192}};
+inline constexpr VocabRow kTextVocab[] = {{3e5, 512}, {1.2e6, 1024}, {50e6, 4096}, {1e300, 8192}};
 inline constexpr double kTokensOfWord = 3;
 inline constexpr VocabRow kLabelVocab[] = {{1e6, 512}, {5e6, 1024}, {25e6, 2048}, {200e6, 4096}, {1e300, 8192}};
 inline constexpr VocabRow kPairVocab[] = {{3000, 512}, {10000, 2000}, {20000, 4000}, {200000, 8000}, {1e300, 16000}};
