@@ -284,10 +284,9 @@ const std::vector<ConfigEntry>& common_entries() {
         train.key<&T::threads>("threads", "threads (0 = OMP_NUM_THREADS, or the physical cores)", between(0, 4096)),
         train.key<&T::recompute>("recompute",
                                  "compute activations again in backward: far less memory, up to a third more time"),
-        train.key<&T::matmul>(
-            "matmul",
-            "precision of matrix products: f32, two bf16 for each number, or one (auto = medium where "
-            "the CPU has AMX or AVX512_BF16, else highest)"),
+        train.key<&T::matmul>("matmul",
+                              "precision of matrix products: f32, two bf16 for each number, one, or 8 bits in linear "
+                              "layers (auto = medium where the CPU has AMX or AVX512_BF16, else highest)"),
         train.key<&T::minutes>("minutes",
                                "end, cooled down, after about this many minutes of the command; train.steps is then "
                                "the most (0 = train.steps decides; needs schedule.kind = wsd)",
