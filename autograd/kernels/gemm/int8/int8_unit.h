@@ -36,7 +36,8 @@ struct Int8ColumnPanel {
 struct Int8Scale {
   float scale, inverse;
 
-  // Of numbers whose largest has these bits without its sign; a NaN's are larger than any number's.
+  // Returns the scale of numbers, the largest of which has these bits without its sign. The bits of a NaN are larger
+  // than those of any number.
   static Int8Scale of(std::uint32_t largest) {
     const float most = std::bit_cast<float>(largest);
     constexpr float kTooSmall = 128 * FLT_MIN;  // 127 / it would be infinite
