@@ -88,33 +88,6 @@ class Tokenizer::Parts {
   std::vector<Part> parts_;
 };
 
-namespace {
-
-bool is_space_at(std::string_view text, std::size_t at, int* length) {
-  const Utf8Char c = read_utf8(text, at);
-  *length = c.length;
-  return char_class(c.code_point) == CharClass::space;
-}
-
-// Where the white space before `end` begins, at `begin` or later.
-std::size_t white_space_begin(std::string_view text, std::size_t begin, std::size_t end) {
-  while (end > begin) {
-    const std::size_t last = character_start(text, end - 1);
-    int length = 0;
-    if (last < begin || !is_space_at(text, last, &length)) break;
-    end = last;
-  }
-  return end;
-}
-
-// Where the white space from `at` on ends.
-std::size_t white_space_end(std::string_view text, std::size_t at) {
-  for (int length = 0; at < text.size() && is_space_at(text, at, &length);) at += length;
-  return at;
-}
-
-}  // namespace
-
 std::vector<std::int32_t> Vocabulary::extra_ids() const {
   std::vector<std::int32_t> ids = special_ids;
   for (const AddedToken& token : added) {

@@ -60,4 +60,22 @@ CharClass char_class(std::int32_t code_point) {
   return kTable.classes[kTable.block[code_point / kBlockSize]][code_point % kBlockSize];
 }
 
+std::size_t white_space_begin(std::string_view text, std::size_t begin, std::size_t end) {
+  while (end > begin) {
+    const std::size_t last = character_start(text, end - 1);
+    if (last < begin || char_class(read_utf8(text, last).code_point) != space) break;
+    end = last;
+  }
+  return end;
+}
+
+std::size_t white_space_end(std::string_view text, std::size_t at) {
+  while (at < text.size()) {
+    const Utf8Char c = read_utf8(text, at);
+    if (char_class(c.code_point) != space) break;
+    at += static_cast<std::size_t>(c.length);
+  }
+  return at;
+}
+
 }  // namespace tapeformer

@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "data/chat/template_value.h"
+#include "tokenizer/unicode_class.h"
 
 namespace tapeformer {
 namespace {
@@ -124,16 +125,26 @@ std::string ChatFormat::escaped(std::string_view content) const {
   return out;
 }
 
+bool ChatFormat::is_mark(std::int32_t id) const { return !tokenizer_.is_ordinary(id) && tokenizer_.unknown_id() != id; }
+
 std::vector<std::int32_t> ChatFormat::encode_behind(std::span<const std::int32_t> ids, std::string_view plain) const {
   if (ids.empty()) return tokenizer_.encode(plain);
-  const bool after_token = !tokenizer_.is_ordinary(ids.back()) && tokenizer_.unknown_id() != ids.back();
-  return after_token ? tokenizer_.encode_after_token(plain) : tokenizer_.encode_continuation(plain);
+  return is_mark(ids.back()) ? tokenizer_.encode_after_token(plain) : tokenizer_.encode_continuation(plain);
+}
+
+std::string_view ChatFormat::without_own_space(std::span<const std::int32_t> ids, std::string_view text,
+                                               std::int32_t next) const {
+  const bool behind_mark = !ids.empty() && is_mark(ids.back());
+  if (behind_mark && tokenizer_.special_flags(ids.back()).rstrip) text.remove_prefix(white_space_end(text, 0));
+  if (next >= 0 && tokenizer_.special_flags(next).lstrip)
+    text = text.substr(0, white_space_begin(text, 0, text.size()));
+  return text;
 }
 
 void ChatFormat::append_ids(std::string_view rendered, std::vector<std::int32_t>& ids) const {
   while (!rendered.empty()) {
     const auto [place, id] = find_special(rendered);
-    std::string plain(rendered.substr(0, place));
+    std::string plain(without_own_space(ids, rendered.substr(0, place), id));
     std::erase(plain, kTemplateEscape);
     const std::vector<std::int32_t> encoded = encode_behind(ids, plain);
     ids.insert(ids.end(), encoded.begin(), encoded.end());

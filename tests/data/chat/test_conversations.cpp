@@ -201,6 +201,28 @@ TEST_CASE("conversations: SentencePiece puts its spaces where a text begins, and
   }
 }
 
+TEST_CASE("conversations: a special token takes the white space beside it where the tokenizer says so") {
+  auto file = nlohmann::json::parse(letters(chatml_marks())->to_json());
+  for (nlohmann::json& token : file["added_tokens"]) {
+    token[token["content"] == kChatMlEnd ? "rstrip" : "lstrip"] = true;
+  }
+  const auto tokenizer = Tokenizer::from_json(file.dump(), "letters");
+  const ChatFormat format(*tokenizer,
+                          {.chat_template = "{% for m in messages %} <|im_start|>{{ m.content }}<|im_end|>\n "
+                                            "{% endfor %}{% if add_generation_prompt %} <|im_start|>{% endif %}"});
+  const ChatTokens prompt = format.encode_prompt(kTwoTurns);
+  CHECK(prompt.ids == tokenizer->encode(prompt.text, true));
+  CHECK(std::ranges::count(prompt.ids, tokenizer->encode("\n").front()) == 0);
+  // The same in parts, as in a conversation that goes on.
+  for (const char c : {'\n', ' ', '<'}) {
+    const std::size_t end = prompt.text.rfind(c);
+    std::vector<std::int32_t> ids;
+    format.append_ids(std::string_view(prompt.text).substr(0, end), ids);
+    format.append_ids(std::string_view(prompt.text).substr(end), ids);
+    CHECK(ids == prompt.ids);
+  }
+}
+
 TEST_CASE("conversations: settings are read as Hugging Face writes them") {
   const ChatSettings settings{.chat_template = "a", .bos_token = "<s>"};
   const ChatSettings read = ChatSettings::from_json(settings.to_json(), "x");
