@@ -1,6 +1,7 @@
 #include "tasks/interchange/peft.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -183,7 +184,9 @@ struct PeftConfig {
   double scale(const std::string& path, std::int64_t module_rank) const {
     double own = alpha;
     for (const auto& [end, value] : alphas.items()) {
-      if (path == end || path.ends_with("." + end)) own = value.get<double>();
+      if (path != end && !path.ends_with("." + end)) continue;
+      own = value.get<double>();
+      break;  // PEFT takes the first one that fits
     }
     return own / (by_root ? std::sqrt(static_cast<double>(module_rank)) : static_cast<double>(module_rank));
   }
@@ -206,6 +209,9 @@ PeftConfig read_config(const fs::path& path) {
                       .alphas = json.value("alpha_pattern", Json::object())};
     check(config.alpha > 0, "lora_alpha: expected a number above 0, got ", config.alpha);
     for (const auto& [end, value] : config.alphas.items()) {
+      const bool is_path =
+          std::ranges::all_of(end, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
+      check(is_path, "alpha_pattern: expected ends of the modules' paths, got the regular expression ", end);
       check(value.is_number(), "alpha_pattern: ", end, ": expected a number, got ", dump_json(value));
     }
     return config;

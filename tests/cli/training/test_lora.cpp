@@ -156,6 +156,14 @@ TEST_CASE("lora: adapters leave for PEFT and come back, alone or merged with the
     CHECK(loss("back") == doctest::Approx(expected).epsilon(1e-6));
     CHECK_FALSE(box.succeed("train --resume back --train.steps 40").tells("training text is another"));
     CHECK(loss("back") < expected);
+    // Of several ends of a path, the first one counts.
+    Json several = config;
+    several["alpha_pattern"]["self_attn.q_proj"] = 16.0;
+    several["alpha_pattern"].update({{"q_proj", 1.0}, {"c_attn", 1.0}});
+    box.write("adapters/adapter_config.json", several.dump());
+    box.succeed("import adapters --base base --out several");
+    CHECK(loss("several") == doctest::Approx(expected).epsilon(1e-6));
+    box.write("adapters/adapter_config.json", config.dump(2));
     // Twice the scale is not the same model.
     std::string twice = box.read("adapters/adapter_config.json");
     const std::string alpha = "\"lora_alpha\": 16.0";
@@ -210,6 +218,9 @@ TEST_CASE("lora: adapters of PEFT that do not fit, or are of another kind, are r
           "adapters/adapter_config.json: use_dora: expected false, got true");
   refuses("\"alpha_pattern\": {", "\"alpha_pattern\": {\"q\": \"x\",",
           R"(adapters/adapter_config.json: alpha_pattern: q: expected a number, got "x")");
+  refuses("\"alpha_pattern\": {", "\"alpha_pattern\": {\"h.[0-3].attn.c_attn\": 4,",
+          "adapters/adapter_config.json: alpha_pattern: expected ends of the modules' paths, got the regular "
+          "expression h.[0-3].attn.c_attn");
   refuses("\"lora_alpha\": 16.0", "\"lora_alpha\": \"x\"", "adapters/adapter_config.json: …");
   auto tensors = tapeformer::read_safetensors(box / "adapters/adapter_model.safetensors");
   const auto refuses_tensors = [&](const std::string& message) {
