@@ -201,7 +201,15 @@ PeftConfig read_config(const fs::path& path) {
   };
   check(json.is_object(), path.string(), ": expected an object");
   require("peft_type", "LORA"), require("bias", "none"), require("use_dora", false), require("lora_bias", false);
-  require("modules_to_save", nullptr);
+  require("modules_to_save", nullptr), require("layer_replication", nullptr), require("use_qalora", false);
+  require("alora_invocation_tokens", nullptr);
+  // Of other words, such as pissa, olora and loftq, PEFT changes the weights of the base, too.
+  constexpr std::string_view kOfAdapters[] = {"gaussian", "eva", "orthogonal"};
+  const Json init = json.value("init_lora_weights", Json(true));
+  const std::string word = init.is_string() ? init.get<std::string>() : "";
+  check(init.is_boolean() || init.is_null() || std::ranges::count(kOfAdapters, word) > 0, path.string(),
+        ": init_lora_weights: expected true, false, gaussian, eva or orthogonal, which leave the base as it is, got ",
+        dump_json(init));
   try {
     PeftConfig config{.alpha = json.value("lora_alpha", 8.0),
                       .dropout = json.value("lora_dropout", 0.0),

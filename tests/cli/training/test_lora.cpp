@@ -216,6 +216,10 @@ TEST_CASE("lora: adapters of PEFT that do not fit, or are of another kind, are r
           R"(adapters/adapter_config.json: bias: expected "none", got "all")");
   refuses("\"bias\"", "\"use_dora\": true, \"bias\"",
           "adapters/adapter_config.json: use_dora: expected false, got true");
+  refuses("\"bias\"", "\"init_lora_weights\": \"pissa_niter_4\", \"bias\"",
+          "adapters/adapter_config.json: init_lora_weights: expected true, false, gaussian, eva or orthogonal, …");
+  refuses("\"bias\"", "\"alora_invocation_tokens\": [5], \"bias\"",
+          "adapters/adapter_config.json: alora_invocation_tokens: expected null, got [5]");
   refuses("\"alpha_pattern\": {", "\"alpha_pattern\": {\"q\": \"x\",",
           R"(adapters/adapter_config.json: alpha_pattern: q: expected a number, got "x")");
   refuses("\"alpha_pattern\": {", "\"alpha_pattern\": {\"h.[0-3].attn.c_attn\": 4,",
