@@ -26,6 +26,12 @@ void export_run(const ExportArguments& arguments) {
   check(!is_there(arguments.out), arguments.out, " exists already: expected a new place for the model");
   const auto run = open_run<TrainedTextModel>(arguments.run, {});
   const bool adapters = run.config.train.lora_rank > 0 && format.name != "peft";
+  if (arguments.merge && format.name == "peft") {
+    fail_usage("export: --merge: expected none beside --format peft, which writes the adapters alone");
+  }
+  if (arguments.merge && !adapters) {
+    fail_usage("export: --merge: expected none, since ", run.run.root.string(), " has no adapters");
+  }
   if (adapters && !arguments.merge) {
     fail_usage("export: ", run.run.root.string(),
                " has adapters: give --merge to add them to the weights, or --format peft for them alone");

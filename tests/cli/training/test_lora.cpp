@@ -174,6 +174,10 @@ TEST_CASE("lora: adapters leave for PEFT and come back, alone or merged with the
 
     check_error(box, kUsage, "export: run has adapters: give --merge to add them to the weights, or --format peft …",
                 "export run --format hf --out new");
+    check_error(box, kUsage, "export: --merge: expected none beside --format peft, which writes the adapters alone",
+                "export run --format peft --merge --out new");
+    check_error(box, kUsage, "export: --merge: expected none, since base has no adapters",
+                "export base --format hf --merge --out new");
     box.succeed("export run --format hf --merge --out merged");
     box.succeed("import merged --out whole");
     CHECK(loss("whole") == doctest::Approx(expected).epsilon(1e-6));
