@@ -9,6 +9,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/info/tokenizer_info.h"
+#include "cli/options/input_lines.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
@@ -114,9 +115,10 @@ void print_ids(std::span<const std::int32_t> ids, std::string_view separator) {
 void encode_input(TokenizerArguments& arguments) {
   const auto tokenizer = load(arguments);
   if (arguments.lines) {
-    for (std::string line; std::getline(std::cin, line);) {
-      if (line.ends_with('\r')) line.pop_back();
-      print_ids(tokenizer->encode(line), " ");
+    constexpr std::int64_t kLinesAtOnce = 1024;
+    InputLines input("encoding");
+    for (std::vector<std::string> lines; input.next(kLinesAtOnce, lines); flush_results()) {
+      for (const std::string& line : lines) print_ids(tokenizer->encode(line), " ");
     }
     return;
   }

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <iostream>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -80,6 +82,11 @@ void InputLines::read_more() {
   check(count >= 0, "cannot read standard input: ", std::generic_category().message(errno));
   at_end_ = count == 0;
   buffer_.append(bytes, static_cast<std::size_t>(count));
+}
+
+std::string read_input() {
+  const std::string input(std::istreambuf_iterator<char>(std::cin), {});
+  return std::string(without_byte_order_mark(input));
 }
 
 // A log (standard error is no terminal) shows nothing before ProgressLine::kLogInterval, so it never mentions short

@@ -43,4 +43,7 @@ class InputLines {
   ProgressLine progress_ = ProgressLine::standard_error();
 };
 
+// Reads all of standard input, without a byte order mark at its beginning.
+std::string read_input();
+
 }  // namespace tapeformer::cli

@@ -1,10 +1,10 @@
 #include "data/scores/bleu.h"
 
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/options/input_lines.h"
 #include "cli/terminal/results.h"
 #include "core/error.h"
 #include "core/text/lines.h"
@@ -23,7 +23,7 @@ struct BleuArguments {
 void print_bleu(const BleuArguments& arguments) {
   const std::string reference = read_text_file(arguments.reference);
   const std::vector<std::string_view> references = split_lines(reference);
-  const std::string input(std::istreambuf_iterator<char>(std::cin), {});
+  const std::string input = read_input();
   const std::vector<std::string_view> hypotheses = split_lines(input);
   check(hypotheses.size() == references.size(), "bleu: ", arguments.reference, " has ", references.size(),
         " lines, standard input ", hypotheses.size(), ": expected a hypothesis for each");

@@ -1,7 +1,7 @@
-#include <iostream>
 #include <memory>
 
 #include "cli/commands/commands.h"
+#include "cli/options/input_lines.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
 #include "core/error.h"
@@ -12,7 +12,7 @@ namespace tapeformer::cli {
 namespace {
 
 void flatten_input(bool back) {
-  const std::string input(std::istreambuf_iterator<char>(std::cin), {});
+  const std::string input = read_input();
   const std::vector<Bracketing> trees = read_trees(input, tree_form(input));
   for (std::size_t i = 0; i < trees.size(); ++i) {
     check(trees[i].broken.empty(), "flatten: tree ", i + 1, ": ", trees[i].broken);

@@ -1,10 +1,9 @@
 #include "cli/commands/scores/trees.h"
 
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/options/input_lines.h"
 #include "cli/terminal/results.h"
 #include "core/error.h"
 #include "data/text/text_files.h"
@@ -25,7 +24,7 @@ void score_trees(const TreesArguments& arguments) {
   for (std::size_t i = 0; i < references.size(); ++i) {
     check(references[i].broken.empty(), arguments.reference, ": tree ", i + 1, ": ", references[i].broken);
   }
-  const std::string input(std::istreambuf_iterator<char>(std::cin), {});
+  const std::string input = read_input();
   // If the references are flat trees, each line of the input is read as one, even if a model has written no tree.
   const std::vector<Bracketing> predicted = read_trees(input, form == TreeForm::flat ? form : tree_form(input));
   check(predicted.size() == references.size(), "score trees: ", arguments.reference, " has ", references.size(),

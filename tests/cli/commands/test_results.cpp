@@ -240,6 +240,8 @@ TEST_CASE("tokenizer: train, encode, decode, info") {
     CHECK(result_of(box, "tokenizer decode bpe.json", {}, line) == expected);
   }
 
+  CHECK(result_of(box, "tokenizer encode bpe.json --lines", {}, "\xEF\xBB\xBFOnce upon\r\n\na time") == lines);
+
   check_error(box, kUsage, "text excludes --lines (see --help)", "tokenizer encode bpe.json text.txt --lines");
   const std::string info = result_of(box, "tokenizer info bpe.json text.txt");
   for (const char* words : {"kind            bpe\n", "pattern         gpt2\n", "merges          43\n",
@@ -328,6 +330,13 @@ TEST_CASE("bleu: scores the lines of standard input, with sacreBLEU's signature"
   const std::string line = result_of(box, "bleu --reference reference.txt --tokenize none", {}, hypotheses);
   CHECK(line.starts_with("BLEU|nrefs:1|case:mixed|eff:no|tok:none|smooth:exp = "));
   CHECK(line.find("hyp_len = 9 ref_len = 9)\n") != line.npos);
+
+  // A byte order mark is no part of the first word, on either side.
+  box.write("marked.txt", "\xEF\xBB\xBF" + box.read("reference.txt"));
+  for (const std::string reference : {"reference.txt", "marked.txt"}) {
+    const std::string words = "bleu --json --reference " + reference;
+    CHECK(Json::parse(result_of(box, words, {}, "\xEF\xBB\xBF" + hypotheses)) == score);
+  }
 
   box.write("blank.txt", "\n");
   CHECK(result_of(box, "bleu --reference blank.txt", {}, "\n").ends_with("ratio = 0.000 hyp_len = 0 ref_len = 0)\n"));

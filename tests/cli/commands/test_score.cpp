@@ -217,6 +217,7 @@ TEST_CASE("score trees: F1 of flat trees and of the Penn Treebank's, and counts 
   // There and back.
   const std::string pairs = result_of(box, "flatten", {}, box.read("gold.mrg"));
   CHECK(pairs == "dogs bark .\t(S (NP dogs )NP (VP bark )VP . )S\nAnn slept\t(S (NP Ann )NP (VP slept )VP )S\n");
+  CHECK(result_of(box, "flatten", {}, "\xEF\xBB\xBF" + box.read("gold.mrg")) == pairs);
   CHECK(result_of(box, "flatten --back", {}, pairs) ==
         "(S (NP (XX dogs)) (VP (XX bark)) (XX .))\n(S (NP (XX Ann)) (VP (XX slept)))\n");
   check_error(box, kFailure, "score trees: gold.mrg has 2 trees, standard input 1: expected a tree for each",
