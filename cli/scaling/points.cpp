@@ -13,6 +13,7 @@
 #include "core/text/lines.h"
 #include "data/labels/csv.h"
 #include "data/synthetic/corpora.h"
+#include "data/text/text_files.h"
 #include "tasks/plan/sizes.h"
 #include "train/config/key_text.h"
 #include "train/config/run_config.h"
@@ -47,7 +48,8 @@ void add_run(std::vector<ScalingRun>& runs, ScalingRun run, const std::optional<
 }
 
 void read_json_lines(const std::string& path, std::vector<ScalingRun>& runs) {
-  for_each_line(read_file(path), [&](std::string_view line, std::size_t number) {
+  const std::string text = read_text_file(path);
+  for_each_line(text, [&](std::string_view line, std::size_t number) {
     if (line.find_first_not_of(" \t\r") == line.npos) return;
     const std::string where = str_cat(path, ":", number);
     const Json object = parse_json<Json>(line, where + ": ");
@@ -66,7 +68,7 @@ void read_json_lines(const std::string& path, std::vector<ScalingRun>& runs) {
 }
 
 void read_csv(const std::string& path, std::vector<ScalingRun>& runs) {
-  const std::string text = read_file(path);
+  const std::string text = read_text_file(path);
   const std::vector<TableRow> rows = csv_rows(text, path);
   const std::vector<std::string> heads = rows.empty() ? std::vector<std::string>() : rows.front().fields;
   check(std::ranges::count(heads, "loss") == 1, path,

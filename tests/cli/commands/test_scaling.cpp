@@ -66,6 +66,8 @@ TEST_CASE("scaling fit: laws of a file of points, and what they predict") {
   CHECK(law_of(row, "L(N)")["terms"][0]["scale"]["value"].get<double>() == Approx(1e5).epsilon(1e-6));
   CHECK(law_of(row, "L(N)")["fitted"] == false);
   CHECK(row["runs"][2]["name"] == "c");
+  box.write("marked.csv", "\xEF\xBB\xBFN,loss\r\n1e5,1.5\r\n4e5,1.0\r\n16e5,0.75\r\n");
+  CHECK(json_of(box, "scaling fit marked.csv --entropy 0.5 --json")["laws"] == row["laws"]);
   const std::string text = result_of(box, "scaling fit row.csv --entropy 0.5 --parameters 64e5");
   CHECK(text.find("L(N) = 0.5 + (1e+05 / N)^0.5   3 points") != text.npos);
   CHECK(text.find("predicted at N = 6.4e+06  0.625 [0.625, 0.625]") != text.npos);
