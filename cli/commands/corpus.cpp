@@ -118,7 +118,7 @@ Command corpus_command() {
             &arguments->analogies,
             "Print the analogies of its words, as neighbours --analogies reads them, instead of the text (relations "
             "has them)",
-            {.excludes = {"--labels", "--alignment", "--row", "--images"}}},
+            {.excludes = {"--labels", "--alignment", "--row", "--images", "--lines", "--seed"}}},
            {"--viterbi",
             &arguments->viterbi,
             "Of parse and parse-ambiguous: the most probable tree of each sentence under the grammar, instead of "

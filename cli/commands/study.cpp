@@ -61,13 +61,14 @@ void study(const StudyArguments& arguments) {
 
 Command study_command() {
   const auto arguments = std::make_shared<StudyArguments>();
-  Command command{.name = "study",
-                  .help = "Train variants of a model to see whether a claim about them is true",
-                  .options = {{"study", &arguments->study, "A study of configs/studies, or the file of one (TOML)"},
-                              {"--out", &arguments->out, "The folder of its runs and its page (studies/NAME)"},
-                              {"--list", &arguments->list, "Show the studies of configs/studies"},
-                              {"--json", &arguments->json, "Print the result as JSON"}},
-                  .run = [arguments] { study(*arguments); }};
+  Command command{
+      .name = "study",
+      .help = "Train variants of a model to see whether a claim about them is true",
+      .options = {{"study", &arguments->study, "A study of configs/studies, or the file of one (TOML)"},
+                  {"--out", &arguments->out, "The folder of its runs and its page (studies/NAME)"},
+                  {"--list", &arguments->list, "Show the studies of configs/studies", {.excludes = {"study", "--out"}}},
+                  {"--json", &arguments->json, "Print the result as JSON"}},
+      .run = [arguments] { study(*arguments); }};
   add_config_options(command, arguments->overrides);
   return command;
 }

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "cli/commands/commands.h"
 #include "cli/info/tokenizer_info.h"
@@ -31,7 +32,7 @@ struct TokenizerArguments {
   std::string file, out, kind = "bpe", document = "none", text_field = "text";
   std::int64_t vocab = 4096, sample = 0;
   std::vector<std::string> texts, special_tokens;
-  SplitPattern pattern = SplitPattern::gpt2;
+  std::optional<SplitPattern> pattern;  // of tokenizer train
   FileOptions of_file;
   TokenizerInfoRequest info;
   std::uint64_t max_memory = TokenizerOptions().max_memory;
@@ -86,11 +87,14 @@ void require_folder_of(const std::string& out) {
 
 void train_tokenizer(const TokenizerArguments& arguments) {
   require_folder_of(arguments.out);
+  if (arguments.pattern && arguments.kind != "bpe") {
+    fail_usage("tokenizer train: --pattern: expected --kind bpe beside it, got ", arguments.kind);
+  }
   const FileText text = open_text(arguments);
   TokenizerOptions options{.kind = arguments.kind,
                            .vocab = arguments.vocab,
                            .special_tokens = arguments.special_tokens,
-                           .pattern = arguments.pattern,
+                           .pattern = arguments.pattern.value_or(SplitPattern::gpt2),
                            .max_memory = arguments.max_memory};
   if (options.special_tokens.empty() && options.kind != "char") options.special_tokens = {std::string(kEndOfText)};
   TextReader reader(text, kLearnPartBytes);

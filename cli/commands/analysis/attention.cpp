@@ -189,6 +189,9 @@ void write_attention(const AttentionArguments& arguments) {
   if (!arguments.head.empty() && arguments.out.empty())
     fail_usage("attention: --head: expected --out FILE.svg beside it");
   const bool is_page = arguments.head.empty();
+  if (!is_page && !arguments.json && (arguments.lens || arguments.heads || !arguments.by_position.empty())) {
+    fail_usage("attention: --lens, --heads and --by-position: expected a page or --json, got the picture of --head");
+  }
   const std::string_view ending = is_page ? kPageEnding : ".svg";
   if (!arguments.out.empty() && !arguments.out.ends_with(ending)) {
     fail_usage("attention: ", is_page ? "without --head it writes a page" : "--head writes a picture",

@@ -274,7 +274,7 @@ Command surprisal_command() {
                    {.least = 1}},
                   word_option("--color", arguments->color,
                               "The text in colours in place of a table: auto, always or never [auto: on a terminal]",
-                              {.excludes = {"--json"}, .shows_type = false}),
+                              {.excludes = {"--json", "--out"}, .shows_type = false}),
                   {"--total",
                    &arguments->total,
                    "Also the sum over all tokens, the first one too: it is predicted after <|endoftext|>, or after a "

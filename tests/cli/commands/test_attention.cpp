@@ -34,6 +34,9 @@ TEST_CASE("attention: every layer and head of a language model, as JSON, as a pa
                     "attention: --head: expected LAYER.HEAD, such as 3.5, got 3"},
                    {"attention run --text Once --head 0.0 --out new.html",
                     "attention: --head writes a picture: expected --out FILE.svg, got new.html"},
+                   {"attention run --text Once --head 0.0 --lens --out new.svg",
+                    "attention: --lens, --heads and --by-position: expected a page or --json, got the picture of "
+                    "--head"},
                    {"attention run --text Once --out new.svg",
                     "attention: without --head it writes a page: expected --out FILE.html, got new.svg"},
                });

@@ -165,6 +165,7 @@ TEST_CASE("neighbours: an analogy is answered by b - a + c, and a file of them g
         "             100.00 %  1 of 1 right\nsecond part  0.00 %    0 of 1 right, 1 with unknown words\n"
         "analogies    50.00 %   1 of 2 right, 1 with unknown words\n");
 
+  check_error(box, 2, "--lines excludes --analogies (see --help)", "corpus relations --analogies --lines 3");
   check_error(box, 2, "neighbours: expected words, --analogy A:B::C or --analogies FILE, got none", "neighbours run");
   check_error(box, 2, "neighbours: expected an analogy such as man:king::woman, got man:king",
               "neighbours run --analogy man:king");

@@ -33,3 +33,10 @@ TEST_CASE("study: seeds are different, and a command has words") {
   check_refused(variant + "[[measures]]\nname = \"m\"\nvalue = \"step\"\ncommand = []\n",
                 ": measures 1: command: expected a list of words");
 }
+
+TEST_CASE("study: --list stands alone") {
+  const Sandbox box;
+  check_errors(box, kUsage,
+               {{"study warmup --list", "study excludes --list (see --help)"},
+                {"study --list --out new", "--out excludes --list (see --help)"}});
+}

@@ -37,6 +37,8 @@ TEST_CASE("surprisal: --top gives each token's rank and the likeliest tokens, of
   box.train("run");
   check_error(box, kUsage, "surprisal: --top: expected --json or --out PAGE beside it, got none",
               "surprisal run --top 7 --prompt", {"Once upon"});
+  check_error(box, kUsage, "--color excludes --out (see --help)",
+              "surprisal run --color always --out new.html --prompt a");
   check_tokens(box.run("surprisal run --json --top 7 --prompt", {"Once upon a time"}).json()["tokens"], 7);
   CHECK(box.run("surprisal run --out page.html --prompt", {"Once upon"}).out.find("mean ") != std::string::npos);
   CHECK(box.read("page.html").find("<title>Surprisal</title>") != std::string::npos);

@@ -266,6 +266,8 @@ TEST_CASE("errors: tokenizers") {
               "tokenizer train --vocab 100 --out new text.txt");
   check_error(box, kUsage, "tokenizer: unknown kind 'bytes': expected char, word or bpe",
               "tokenizer train --kind bytes --out new text.txt");
+  check_error(box, kUsage, "tokenizer train: --pattern: expected --kind bpe beside it, got word",
+              "tokenizer train --kind word --pattern cl100k --out new text.txt");
   check_error(box, kUsage, "--pattern: unknown pattern 'gpt3': expected gpt2, cl100k, qwen2 or smollm",
               "tokenizer train --pattern gpt3 --out new text.txt");
   for (const std::string size : {"-1", "M", "64Q", "1.5M", "64MB", "99999999T"}) {
