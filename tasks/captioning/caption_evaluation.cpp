@@ -52,28 +52,28 @@ Evaluation evaluate_captions(const EncoderDecoder& model, const EncodedCaptions&
                         });
 }
 
-std::vector<std::string> captions_of(const EncoderDecoder& model, const CaptionedImages& images,
-                                     std::span<const std::int64_t> indices, const CaptionTokenizer& tokenizer,
-                                     const TranslateOptions& options, const ProgressCallback& progress) {
+std::vector<ModelCaption> captions_of(const EncoderDecoder& model, const CaptionedImages& images,
+                                      std::span<const std::int64_t> indices, const CaptionTokenizer& tokenizer,
+                                      const TranslateOptions& options, const ProgressCallback& progress) {
   const auto batch = [&](std::int64_t first, std::int64_t count) {
     return image_batch(images, indices.subspan(first, count));
   };
-  std::vector<std::string> texts;
+  std::vector<ModelCaption> captions;
   for (const std::vector<Hypothesis>& best :
        write_captions(model, batch, std::ssize(indices), tokenizer.symbols, options, progress)) {
-    texts.push_back(tokenizer.tokenizer->decode(best.front().ids));
+    captions.push_back({best.front().ids, tokenizer.tokenizer->decode(best.front().ids)});
   }
-  return texts;
+  return captions;
 }
 
-CaptionAttention caption_attention(const EncoderDecoder& model, const Tensor& image, const std::string& caption,
+CaptionAttention caption_attention(const EncoderDecoder& model, const Tensor& image, const ModelCaption& caption,
                                    const CaptionTokenizer& tokenizer, const AlignmentHeads& heads) {
-  const std::vector<std::int32_t> ids = tokenizer.tokenizer->encode(caption);
+  const std::vector<std::int32_t>& ids = caption.ids;
   std::vector<std::int32_t> inputs{tokenizer.symbols.begin};
   inputs.insert(inputs.end(), ids.begin(), ids.end());
   const Tensor row = Tensor::from(std::span<const std::int32_t>(inputs), {1, std::ssize(inputs)});
   const std::vector<std::vector<double>> weights = align(model, {{}, {}, image}, row, heads);
-  CaptionAttention result{words_of_text(caption), {}, 0};
+  CaptionAttention result{words_of_text(caption.text), {}, 0};
   const auto cells = static_cast<std::int64_t>(weights.front().size());
   result.side = std::llround(std::sqrt(static_cast<double>(cells)));
   result.weights.assign(result.words.size(), std::vector<double>(cells, 0));

@@ -28,10 +28,16 @@ Evaluation evaluate_captions(const EncoderDecoder& model, const EncodedCaptions&
                              std::int64_t max_batches = 0, const ProgressCallback& progress = {},
                              Communicator& ranks = Communicator::alone());
 
+// A caption that a model has written: its tokens, and the text that they are. The text may have other tokens when it is
+// encoded, as that of <unk> has.
+struct ModelCaption {
+  std::vector<std::int32_t> ids;
+  std::string text;
+};
 // Writes captions of the images with these indices.
-std::vector<std::string> captions_of(const EncoderDecoder& model, const CaptionedImages& images,
-                                     std::span<const std::int64_t> indices, const CaptionTokenizer& tokenizer,
-                                     const TranslateOptions& options, const ProgressCallback& progress = {});
+std::vector<ModelCaption> captions_of(const EncoderDecoder& model, const CaptionedImages& images,
+                                      std::span<const std::int64_t> indices, const CaptionTokenizer& tokenizer,
+                                      const TranslateOptions& options, const ProgressCallback& progress = {});
 
 // Where a model looks while it reads a caption.
 struct CaptionAttention {
@@ -41,9 +47,9 @@ struct CaptionAttention {
   std::vector<std::vector<double>> weights;
   std::int64_t side = 0;
 };
-// Returns where the model looks in `image` while it reads `caption` (teacher forcing), by these heads of
+// Returns where the model looks in `image` while it reads the tokens of `caption` (teacher forcing), by these heads of
 // cross-attention. Throws UsageError for a layer or head that the model does not have.
-CaptionAttention caption_attention(const EncoderDecoder& model, const Tensor& image, const std::string& caption,
+CaptionAttention caption_attention(const EncoderDecoder& model, const Tensor& image, const ModelCaption& caption,
                                    const CaptionTokenizer& tokenizer, const AlignmentHeads& heads = {});
 
 // The number of words that name an object whose place in the image is known, and how many of these words have their

@@ -65,7 +65,12 @@ Evaluation CaptionObjective::evaluate(const ProgressCallback& progress) {
 std::vector<std::string> CaptionObjective::written(std::int64_t first, std::int64_t count) const {
   std::vector<std::int64_t> images;
   for (const auto& caption : data_.valid->images.captions().subspan(first, count)) images.push_back(caption.image);
-  return captions_of(*model_, data_.valid->images, images, data_.tokenizer, {.search = {.beam = 1}});
+  std::vector<std::string> texts;
+  for (ModelCaption& caption :
+       captions_of(*model_, data_.valid->images, images, data_.tokenizer, {.search = {.beam = 1}})) {
+    texts.push_back(std::move(caption.text));
+  }
+  return texts;
 }
 
 std::optional<double> CaptionObjective::bleu() {

@@ -79,22 +79,23 @@ CaptionScores score_captions(const TrainedCaptioner& run, const EncodedCaptions&
   const CaptionedImages& images = captions.images;
   std::vector<std::int64_t> indices;
   for (const CaptionedImages::Caption& caption : images.captions()) indices.push_back(caption.image);
-  const std::vector<std::string> texts =
+  const std::vector<ModelCaption> written =
       captions_of(*run.model, images, indices, run.tokenizer, {.search = {.beam = 1}, .batch = request.batch},
                   start_progress(request.progress, "writing captions"));
   CaptionScores scores;
   Bleu bleu(run.config.eval.bleu_tokenize);
   const ProgressCallback progress = start_progress(request.progress, "looking where it looks");
-  for (std::size_t i = 0; i < texts.size(); ++i) {
+  for (std::size_t i = 0; i < written.size(); ++i) {
     const CaptionedImages::Caption& caption = images.captions()[i];
-    scores.exact += texts[i] == caption.text;
-    bleu.add(texts[i], caption.text);
-    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(texts.size()));
+    scores.exact += written[i].text == caption.text;
+    bleu.add(written[i].text, caption.text);
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(written.size()));
     // The model cannot read a caption that is left out.
     if (caption.places.empty() || !std::ranges::binary_search(captions.captions, static_cast<std::int64_t>(i)))
       continue;
     const Tensor image = image_batch(images, std::span(&caption.image, 1));
-    const CaptionAttention attention = caption_attention(*run.model, image, caption.text, run.tokenizer);
+    const ModelCaption given{run.tokenizer.tokenizer->encode(caption.text), caption.text};
+    const CaptionAttention attention = caption_attention(*run.model, image, given, run.tokenizer);
     const LookedAt looked = looked_at(attention, caption.places, images.size());
     scores.looked.words += looked.words, scores.looked.right += looked.right;
   }

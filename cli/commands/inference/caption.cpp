@@ -55,18 +55,18 @@ ImagesToDescribe read_images(const std::vector<std::string>& inputs, std::int64_
 
 // Returns the chosen captions with their images and the attention with which each was written.
 std::vector<WrittenCaption> with_attention(const TrainedCaptioner& run, const ImagesToDescribe& read,
-                                           std::span<const std::int64_t> chosen, const std::vector<std::string>& texts,
-                                           const AlignmentHeads& heads) {
+                                           std::span<const std::int64_t> chosen,
+                                           const std::vector<ModelCaption>& captions, const AlignmentHeads& heads) {
   std::vector<WrittenCaption> written;
   for (const std::int64_t i : chosen) {
     const CaptionedImages::Caption& given = read.images.captions()[i];
     WrittenCaption& caption = written.emplace_back();
     caption.name = read.images.name(given.image);
     caption.image = read.images.image(given.image);
-    caption.caption = texts[i];
+    caption.caption = captions[i].text;
     if (read.has_captions) caption.reference = given.text;
     const Tensor image = image_batch(read.images, std::span(&given.image, 1));
-    caption.attention = caption_attention(*run.model, image, texts[i], run.tokenizer, heads);
+    caption.attention = caption_attention(*run.model, image, captions[i], run.tokenizer, heads);
   }
   return written;
 }
@@ -84,20 +84,22 @@ void describe_images(const CaptionArguments& arguments) {
   }
   std::vector<std::int64_t> indices, chosen;
   for (const CaptionedImages::Caption& caption : read.images.captions()) indices.push_back(caption.image);
-  const std::vector<std::string> texts = captions_of(*run.model, read.images, indices, run.tokenizer, options,
-                                                     start_progress(show_progress, "writing captions"));
-  CaptionCounts counts{.written = std::ssize(texts)};
+  const std::vector<ModelCaption> captions = captions_of(*run.model, read.images, indices, run.tokenizer, options,
+                                                         start_progress(show_progress, "writing captions"));
+  CaptionCounts counts{.written = std::ssize(captions)};
   if (read.has_captions) counts.right = 0;
   for (std::int64_t i = 0; i < counts.written; ++i) {
-    const bool right = read.has_captions && texts[i] == read.images.captions()[i].text;
+    const bool right = read.has_captions && captions[i].text == read.images.captions()[i].text;
     if (right) ++*counts.right;
     if (!arguments.mistakes || !right) chosen.push_back(i);
   }
   if (arguments.out.empty() && !arguments.json) {
-    for (const std::int64_t i : chosen) print_line("{}\t{}", read.images.name(indices[i]), output_text(texts[i]));
+    for (const std::int64_t i : chosen) {
+      print_line("{}\t{}", read.images.name(indices[i]), output_text(captions[i].text));
+    }
     return;
   }
-  const std::vector<WrittenCaption> written = with_attention(run, read, chosen, texts, arguments.heads);
+  const std::vector<WrittenCaption> written = with_attention(run, read, chosen, captions, arguments.heads);
   if (arguments.json) {
     for (const WrittenCaption& caption : written) print_json(caption_json(caption));
   }
