@@ -1,5 +1,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/commands/commands.h"
 #include "cli/options/decoding_options.h"
@@ -85,7 +86,8 @@ class TextGenerator {
                                      .use_cache = options_.use_cache});
     tokens_ = std::ssize(found.front().ids), seconds_ = steady_seconds() - begin;
     for (const Hypothesis& hypothesis : found) {
-      const std::string text = run_.tokenizer->decode_continuation(hypothesis.ids);
+      const std::string text = begins_text(beginning) ? run_.tokenizer->decode(hypothesis.ids)
+                                                      : run_.tokenizer->decode_continuation(hypothesis.ids);
       const std::int64_t tokens = std::ssize(hypothesis.ids);
       if (arguments_.json) {
         print_json({{"prompt", arguments_.prompt},
@@ -199,6 +201,12 @@ class TextGenerator {
     flush_results();
   }
 
+  // Whether the generated tokens are the first ones of a text. The space that SentencePiece puts before a text is no
+  // part of it then.
+  bool begins_text(const Beginning& beginning) const {
+    return beginning.shown.empty() && !run_.tokenizer->is_ordinary(beginning.ids.back());
+  }
+
   static void append(std::vector<std::int32_t>& text, const std::vector<std::int32_t>& more) {
     text.insert(text.end(), more.begin(), more.end());
   }
@@ -223,9 +231,11 @@ class TextGenerator {
     };
     if (!arguments_.json) output.write(beginning.shown);
     const double begin = steady_seconds();
-    bool interrupted = false;
+    bool interrupted = false, first = begins_text(beginning);
     const auto ids = generate(*run_.model, beginning.ids, options_, [&](std::int32_t token) {
-      show(stops.push(run_.tokenizer->token_bytes(token)));
+      const bool begins = std::exchange(first, false);
+      show(stops.push(begins ? run_.tokenizer->decode(std::span(&token, 1))
+                             : std::string(run_.tokenizer->token_bytes(token))));
       interrupted = !go_on();
       return !interrupted && !stops.stopped();
     });

@@ -1,6 +1,7 @@
 // The commands import and export, and what can be done with an imported run.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/cli/sandbox.h"
@@ -116,6 +117,43 @@ TEST_CASE("interchange: what the tokenizer of a published model puts before a te
     box.succeed("import scratch-" + format + " --out of-" + format);
     CHECK(tokens_of("of-" + format).size() == 4);
   }
+}
+
+TEST_CASE(
+    "interchange: a text that is generated from its beginning has no space before it that SentencePiece puts there") {
+  const Sandbox box;
+  place_golden(box, "llama-tied");
+  nlohmann::json vocab{{"<unk>", 0}, {"<s>", 1}, {"</s>", 2}, {"\u2581", 3}};
+  for (char c = 'A'; vocab.size() < 31; ++c) vocab.emplace("\u2581" + std::string(1, c), vocab.size());
+  auto tokenizer = nlohmann::json::parse(R"({"added_tokens": [
+      {"id": 0, "content": "<unk>", "special": true}, {"id": 1, "content": "<s>", "special": true},
+      {"id": 2, "content": "</s>", "special": true}],
+      "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"},
+          {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+      "pre_tokenizer": null,
+      "post_processor": {"type": "TemplateProcessing",
+          "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+          "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}},
+      "decoder": {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+          {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+      "model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": false, "merges": []}})");
+  tokenizer["model"]["vocab"] = vocab;
+  box.write("llama-tied/tokenizer.json", tokenizer.dump());
+  box.succeed("import llama-tied --out run");
+  const auto texts_of = [&](const std::string& more) {
+    std::vector<std::string> texts;
+    for (const std::string& line : lines_in(result_of(box, "generate run --samples 8 --tokens 4 --json" + more))) {
+      texts.push_back(nlohmann::json::parse(line)["text"]);
+    }
+    return texts;
+  };
+  const auto begins_with_space = [](const std::string& text) { return text.starts_with(' '); };
+  const auto has_space = [](const std::string& text) { return text.find(' ') != text.npos; };
+  CHECK(std::ranges::none_of(texts_of(""), begins_with_space));
+  CHECK(std::ranges::any_of(texts_of(""), has_space));
+  CHECK(std::ranges::any_of(texts_of(" --prompt A"), begins_with_space));  // a text that goes on
+  CHECK(json_of(box, "generate run --temperature 0 --tokens 4 --json")["text"] ==
+        json_of(box, "generate run --beam 1 --tokens 4 --json")["text"]);
 }
 
 TEST_CASE("interchange: an imported BERT fills in, is fine-tuned on labels, and says which tokens a text has") {
