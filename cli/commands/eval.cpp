@@ -6,6 +6,7 @@
 #include "cli/options/run_model.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
+#include "cli/terminal/terminal.h"
 #include "data/labels/csv.h"
 #include "tasks/common/eval.h"
 
@@ -45,7 +46,7 @@ void print_evaluation(EvalArguments& arguments) {
   const TaskRow& task = is_given ? task_for(arguments.run, input) : task_of_run(arguments.run);
   const EvalReport report = task.evaluate(arguments);
   print_result(
-      arguments.json, [&] { return report.json; }, [&] { return report.table; });
+      arguments.json, [&] { return report.json; }, [&] { return output_text(report.table); });
 }
 
 }  // namespace

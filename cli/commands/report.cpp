@@ -8,6 +8,7 @@
 #include "cli/options/page_option.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
+#include "cli/terminal/terminal.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "train/loop/run_summary.h"
@@ -49,7 +50,7 @@ void write_report(const ReportArguments& arguments) {
     runs.insert(runs.end(), named.begin(), named.end());
   }
   write_run_report(runs, arguments.out);
-  print_line("{}", arguments.out);
+  print_line("{}", output_text(arguments.out));
 }
 
 }  // namespace

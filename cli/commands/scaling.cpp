@@ -10,6 +10,7 @@
 #include "cli/scaling/sweep.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
+#include "cli/terminal/terminal.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "report/scaling_page.h"
@@ -57,7 +58,7 @@ void fit(FitArguments& arguments) {
     log_info("the page: {}", arguments.out);
   }
   print_result(
-      arguments.json, [&] { return result; }, [&] { return laws_text(result); });
+      arguments.json, [&] { return result; }, [&] { return output_text(laws_text(result)); });
 }
 
 void sweep(SweepArguments& arguments) {
@@ -80,7 +81,7 @@ void sweep(SweepArguments& arguments) {
   write_file_atomically(request.out / "scaling.html", scaling_page(*result));
   log_info("the page: {}", (request.out / "scaling.html").string());
   print_result(
-      arguments.json, [&] { return *result; }, [&] { return sweep_text(*result); });
+      arguments.json, [&] { return *result; }, [&] { return output_text(sweep_text(*result)); });
 }
 
 Command fit_command() {

@@ -6,6 +6,7 @@
 #include "cli/study/study_result.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
+#include "cli/terminal/terminal.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "report/study_page.h"
@@ -54,7 +55,7 @@ void study(const StudyArguments& arguments) {
   write_file_atomically(folder / "study.html", study_page(with_curves(result, *runs)));
   log_info("the page: {}", (folder / "study.html").string());
   print_result(
-      arguments.json, [&] { return result; }, [&] { return study_text(result); });
+      arguments.json, [&] { return result; }, [&] { return output_text(study_text(result)); });
 }
 
 }  // namespace

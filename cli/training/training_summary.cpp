@@ -154,7 +154,7 @@ void print_summary(const ResolvedConfig& config, Objective& objective, const Tra
     const std::vector<TextSample> samples = samples_of(config, objective, state, meant, metrics);
     if (!samples.empty()) print_sample(samples.front());
   }
-  print_line("curves: {}\nrun: {}", run.report().string(), run.root.string());
+  print_text(output_text(str_cat("curves: ", run.report().string(), "\nrun: ", run.root.string(), "\n")));
 }
 
 double time_sample(const ResolvedConfig& config, Objective& objective, double training_seconds) try {

@@ -112,7 +112,8 @@ void print_neighbours(const NeighboursArguments& arguments) {
     words.push_back({arguments.questions[i], answer(finder, questions[i], arguments.count)});
   }
   print_result(
-      arguments.json, [&] { return json_of(words, *run.tokenizer); }, [&] { return text_of(words, *run.tokenizer); });
+      arguments.json, [&] { return json_of(words, *run.tokenizer); },
+      [&] { return output_text(text_of(words, *run.tokenizer)); });
 }
 
 }  // namespace

@@ -94,9 +94,8 @@ void describe_images(const CaptionArguments& arguments) {
     if (!arguments.mistakes || !right) chosen.push_back(i);
   }
   if (arguments.out.empty() && !arguments.json) {
-    for (const std::int64_t i : chosen) {
-      print_line("{}\t{}", read.images.name(indices[i]), output_text(captions[i].text));
-    }
+    for (const std::int64_t i : chosen)
+      print_line("{}", output_text(read.images.name(indices[i]) + "\t" + captions[i].text));
     return;
   }
   const std::vector<WrittenCaption> written = with_attention(run, read, chosen, captions, arguments.heads);

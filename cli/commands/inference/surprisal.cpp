@@ -71,7 +71,7 @@ class TokenWriter {
     } else {
       const std::string numbers =
           score ? fmt::format("{:7.3f} {:7.3f}", score->nats, score->nats / std::numbers::ln2) : "      -       -";
-      print_line("{}  {}", numbers, json_text(tokenizer_.token_bytes(id)));
+      print_line("{}  {}", numbers, output_text(json_text(tokenizer_.token_bytes(id))));
     }
   }
 
@@ -215,7 +215,7 @@ void score_pairs(const SurprisalArguments& arguments) {
     } else if (arguments.json) {
       print_text(fmt::format("{{\"pair\":{},\"source\":{},\"tokens\":[", i + 1, json_text(pair.source)));
     } else {
-      print_line("{}{}", count ? "\n" : "", pair.source);
+      print_line("{}{}", count ? "\n" : "", output_text(std::string(pair.source)));
     }
     TokenWriter writer(arguments, *both.target, page.empty() ? nullptr : &page.back());
     std::size_t place = 0;

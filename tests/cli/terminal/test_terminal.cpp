@@ -123,6 +123,15 @@ TEST_CASE("terminal: results cannot drive it, and are written byte for byte else
   CHECK(box.run_on_terminal(80, decode) == "ab\\x1B[2J\\u202Exyz\n");
   CHECK(box.run_on_terminal(80, decode + " > same.txt").empty());
   CHECK(box.read("same.txt") == box.read("text.txt"));
+  box.prepare_toy("transformer");
+  box.write("pairs.tsv", "a\x1b[2Jb\tab\nba\x1b[2J\tba\n");
+  box.train("run\x1b[2J", "--train.steps 1 --tokenizer.kind bpe --tokenizer.vocab 300 --data.valid_fraction 0");
+  box.write("source.txt", "a\x1b[2J\n"), box.write("target.txt", "a\x1b[2J\n");
+  for (const std::string command : {"surprisal run* --source source.txt --target target.txt --color never",
+                                    "report run* --out p\x1b[2J.html", "train --resume run*"}) {
+    CAPTURE(command);
+    CHECK_FALSE(has(box.run_on_terminal(80, "tapeformer " + command), "\x1b[2J"));
+  }
   const std::string info = box.run_on_terminal(80, "tapeformer tokenizer info t.json --text \"$(cat text.txt)\"");
   CHECK(has(info, "\033[30;46m"));  // colours of its own
   CHECK_FALSE(has(info, "\x1b[2J"));
