@@ -9,8 +9,36 @@
 namespace tapeformer {
 namespace {
 
+std::vector<std::string> words_of_text(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    words.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+// words_of_tokens() of a caption that has <unk>, which tells nothing of the text that it stands for: from the tokens of
+// each word.
+std::vector<std::int64_t> words_of_encoded(const Tokenizer& tokenizer, const ModelCaption& caption) {
+  std::vector<std::int64_t> numbers;
+  const std::vector<std::string> words = words_of_text(caption.text);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto ids = i == 0 ? tokenizer.encode(words[i]) : tokenizer.encode_continuation(" " + words[i]);
+    for (const std::int32_t id : ids) {
+      const bool is_space = tokenizer.token_bytes(id) == " ";
+      numbers.push_back(is_space ? -1 : static_cast<std::int64_t>(i));
+    }
+  }
+  numbers.resize(caption.ids.size(), -1);
+  return numbers;
+}
+
 // Returns for each token of a caption the number of the word that it belongs to; -1 for white space alone.
-std::vector<std::int64_t> words_of_tokens(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
+std::vector<std::int64_t> words_of_tokens(const Tokenizer& tokenizer, const ModelCaption& caption) {
+  const std::span<const std::int32_t> ids = caption.ids;
+  if (tokenizer.decode(ids) != caption.text) return words_of_encoded(tokenizer, caption);
   std::vector<std::int64_t> words;
   std::string before;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -18,16 +46,6 @@ std::vector<std::int64_t> words_of_tokens(const Tokenizer& tokenizer, std::span<
     const std::size_t begin = text.find_first_not_of(' ', std::min(before.size(), text.size()));
     words.push_back(begin == text.npos ? -1 : std::count(text.begin(), text.begin() + begin, ' '));
     before = std::move(text);
-  }
-  return words;
-}
-
-std::vector<std::string> words_of_text(std::string_view text) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    words.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
   }
   return words;
 }
@@ -77,7 +95,7 @@ CaptionAttention caption_attention(const EncoderDecoder& model, const Tensor& im
   const auto cells = static_cast<std::int64_t>(weights.front().size());
   result.side = std::llround(std::sqrt(static_cast<double>(cells)));
   result.weights.assign(result.words.size(), std::vector<double>(cells, 0));
-  const std::vector<std::int64_t> words = words_of_tokens(*tokenizer.tokenizer, ids);
+  const std::vector<std::int64_t> words = words_of_tokens(*tokenizer.tokenizer, caption);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (words[i] < 0 || words[i] >= std::ssize(result.words)) continue;
     const double share = 1.0 / static_cast<double>(std::ranges::count(words, words[i]));

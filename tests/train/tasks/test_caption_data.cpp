@@ -1,10 +1,11 @@
-// Which images of a folder train a model of images, and which validate it.
+// Which images of a folder train a model of images, and which validate it; the words of captions.
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "data/synthetic/corpora.h"
-#include "tasks/captioning/caption_data.h"
+#include "tasks/captioning/caption_evaluation.h"
 #include "tests/train/toy.h"
 
 using namespace tapeformer;
@@ -41,4 +42,24 @@ TEST_CASE("captions: an image validates with all its captions, or trains with al
   CHECK_THROWS_WITH_AS(prepare_caption_data(resolve(config), nullptr, {}),
                        str_cat(config.data.images, ": no caption is left to train on, all are for validation").c_str(),
                        Error);
+}
+
+TEST_CASE("captions: every word has weights of its own, behind a word that the vocabulary lacks, too") {
+  const CacheFolder folder;
+  const ResolvedConfig config = resolve(caption_config("vit"));
+  const CaptionData data = prepare_caption_data(config, nullptr, {});
+  const Tokenizer& tokenizer = *data.tokenizer.tokenizer;
+  const auto model = make_image_decoder(config, model_vocabulary(config, tokenizer));
+  model->initialize_parameters(1);
+  const std::int64_t image = 0;
+  const Tensor pixels = image_batch(data.train.images, std::span(&image, 1));
+  for (const std::string text : {"red circle above blue square", "red zork above blue square"}) {
+    CAPTURE(text);
+    const CaptionAttention attention =
+        caption_attention(*model, pixels, {tokenizer.encode(text), text}, data.tokenizer);
+    REQUIRE(attention.weights.size() == 5);
+    for (const std::vector<double>& weights : attention.weights) {
+      CHECK(std::accumulate(weights.begin(), weights.end(), 0.0) == doctest::Approx(1).epsilon(1e-5));
+    }
+  }
 }
