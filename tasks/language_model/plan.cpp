@@ -19,6 +19,13 @@ double tokens_of_step(const ResolvedConfig& config) {
   return static_cast<double>(config.train.batch * config.train.accumulate * config.block_size());
 }
 
+// The size of the training text; is_utf8 is of the validation text too, which the tokenizer has to encode as well.
+TextSize size_of_texts(const Config::Data& data) {
+  TextSize size = size_of_text(data);
+  size.is_utf8 = size.is_utf8 && (data.valid.empty() || size_of_files(data.valid).is_utf8);
+  return size;
+}
+
 DataSize in_tokens(const Config& config, const TextSize& text) {
   const double of_token = token_bytes(config, text), all = text.bytes / of_token;
   const double worth = token_worth(vocab_size(config, text));
@@ -113,7 +120,7 @@ Plan plan_language_model(const PlanRequest& request) {
   if (draft.text("model.type") != "gpt") {
     fail_usage("--minutes: expected gpt as model.type of a language model, got ", draft.text("model.type"));
   }
-  const TextSize size = size_of_text(request.given.data);
+  const TextSize size = size_of_texts(request.given.data);
   choose_clock(draft);
   choose_documents(draft);
   choose_text_tokenizer(draft, size);

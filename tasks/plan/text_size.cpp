@@ -22,12 +22,14 @@ namespace {
 struct FilesBeginning {
   std::string text;
   double of_bytes = 0;  // the bytes of the files, as stored, that were read for the text
+
+  bool is_full() const { return std::ssize(text) >= tuning::kSampleBytes; }
 };
 
 void add_beginning(FilesBeginning& sample, const std::filesystem::path& path) {
   const auto reader = open_bytes(path);
   std::string buffer(std::size_t{1} << 16, '\0');
-  while (std::ssize(sample.text) < tuning::kSampleBytes) {
+  while (!sample.is_full()) {
     const std::size_t count = reader->read(buffer);
     if (count == 0) break;
     sample.text.append(buffer, 0, count);
@@ -44,6 +46,13 @@ std::size_t different_words(std::string_view text) {
     begin = text.find_first_not_of(kSpaces, end);
   }
   return words.size();
+}
+
+// A full sample may end within a character.
+bool is_utf8(const FilesBeginning& sample) {
+  constexpr std::size_t kLongestCharacter = 4;
+  const std::size_t invalid = find_invalid_utf8(sample.text);
+  return invalid == std::string::npos || (sample.is_full() && sample.text.size() - invalid < kLongestCharacter);
 }
 
 TextSize scaled(const std::string& sample, double times) {
@@ -79,12 +88,14 @@ TextSize size_of_files(const std::vector<std::string>& inputs) {
   const std::vector<std::filesystem::path> paths = expand_inputs(inputs);
   for (const std::filesystem::path& path : paths) {
     stored += static_cast<double>(std::filesystem::file_size(path));
-    if (std::ssize(sample.text) < tuning::kSampleBytes) add_beginning(sample, path);
+    if (!sample.is_full()) add_beginning(sample, path);
   }
   // An empty text has no mean token size, by which a plan divides, and is refused before any speed is measured.
   check(!sample.text.empty(), paths.front().string(), paths.size() > 1 ? " and the other files are" : " is",
         " empty, expected text");
-  return scaled(sample.text, stored / std::max(sample.of_bytes, 1.0));
+  TextSize size = scaled(sample.text, stored / std::max(sample.of_bytes, 1.0));
+  size.is_utf8 = is_utf8(sample);
+  return size;
 }
 
 TextSize size_of_text(const Config::Data& data) {
@@ -97,9 +108,10 @@ TextSize size_of_text(const Config::Data& data) {
 
 void choose_text_tokenizer(PlanDraft& draft, const TextSize& text) {
   if (draft.is_given("tokenizer.file")) return;
-  const bool small =
-      text.bytes <= tuning::kCharBytes && text.different <= static_cast<std::size_t>(tuning::kMostCharacters);
-  draft.choose("tokenizer.kind", std::string(small ? "char" : "bpe"), describe(text));
+  const bool small = text.is_utf8 && text.bytes <= tuning::kCharBytes &&
+                     text.different <= static_cast<std::size_t>(tuning::kMostCharacters);
+  draft.choose("tokenizer.kind", std::string(small ? "char" : "bpe"),
+               text.is_utf8 ? describe(text) : "the text is not valid UTF-8, and byte pairs take any bytes");
   if (draft.text("tokenizer.kind") != "bpe") return;
   const std::int64_t of_size = vocab_for(text.bytes, tuning::kTextVocab), least = tuning::kTextVocab[0].vocab;
   const auto of_words = static_cast<std::int64_t>(tuning::kTokensOfWord * static_cast<double>(text.words));

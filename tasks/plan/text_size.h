@@ -15,6 +15,7 @@ struct TextSize {
   double empty_lines = 0;     // estimated
   std::size_t different = 0;  // different characters in the sample
   std::size_t words = 0;      // different words in the sample, between white space
+  bool is_utf8 = true;        // whether the sample is valid UTF-8, as a tokenizer of characters needs it
 };
 
 // Reads the beginning of the files, at most tuning::kSampleBytes of each and of all together. Compressed files are
@@ -24,8 +25,8 @@ TextSize size_of_files(const std::vector<std::string>& inputs);
 // Returns the size of the text or corpus that a configuration trains on, in the same way.
 TextSize size_of_text(const Config::Data& data);
 
-// Chooses the tokenizer of a text: characters for a small text with few different ones, else byte pairs whose number
-// grows with the text.
+// Chooses the tokenizer of a text: characters for a small text in UTF-8 with few different ones, else byte pairs whose
+// number grows with the text.
 void choose_text_tokenizer(PlanDraft& draft, const TextSize& text);
 // Returns about how many different tokens the tokenizer of the configuration has.
 std::int64_t vocab_size(const Config& config, const TextSize& text);
