@@ -18,8 +18,10 @@ namespace {
 // Returns the keys that decide how validation data is scored and that a resumed run may change, with their values.
 std::string scored_by(const ResolvedConfig& config) {
   std::string text = str_cat("eval.batches = ", config.eval.batches, ", eval.stride = ", config.eval.stride);
-  // train.batch matters if the number of batches is limited, and for a recurrent model, which reads that many streams.
-  if (config.eval.batches > 0 || config.family().bptt > 0) text += str_cat(", train.batch = ", config.train.batch);
+  // train.batch matters if the number of batches is limited, and for a recurrent language model, which reads that many
+  // streams. In fine-tuning, a recurrent model reads each example alone.
+  const bool reads_streams = config.family().bptt > 0 && config.task.kind == kNoTask;
+  if (config.eval.batches > 0 || reads_streams) text += str_cat(", train.batch = ", config.train.batch);
   if (config.eval.batches > 0) text += str_cat(", train.batch_tokens = ", config.train.batch_tokens);
   return text;
 }

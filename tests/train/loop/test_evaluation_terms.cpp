@@ -60,6 +60,13 @@ TEST_CASE("evaluation: whatever changes what its number means begins the compari
   streams.train.batch = 2, streams.train.accumulate = 2;
   CHECK_FALSE(told_of(recurrent, recurrent).has_value());
   CHECK(told_of(recurrent, streams).has_value());
+  // In fine-tuning there are no streams: an example is read alone, in batches of any size.
+  Config tags = tag_config(folder, "rnn"), wide_tags = tags;
+  wide_tags.train.batch *= 2;
+  CHECK_FALSE(told_of(tags, wide_tags).has_value());
+  Config answers = instructions_config("rnn"), wide_answers = answers;
+  wide_answers.train.batch *= 2;
+  CHECK_FALSE(told_of(answers, wide_answers).has_value());
 }
 
 TEST_CASE("evaluation: the terms are those of the last evaluations where a run goes on without validation data") {
