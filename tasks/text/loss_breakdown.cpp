@@ -43,7 +43,7 @@ LossBreakdown breakdown_by_frequency(TokenView training, std::int64_t vocab) {
 Evaluation evaluate_breakdowns(const CausalModel& model, TokenView tokens, const WindowOptions& options,
                                std::vector<LossBreakdown>& breakdowns, const ProgressCallback& progress) {
   Evaluation total;
-  score_tokens(model, tokens, options, 1, [&](const TokenScore& score) {
+  score_tokens_of_batches(model, tokens, options, 1, [&](const TokenScore& score) {
     total.nats += score.nats;
     ++total.tokens;
     for (LossBreakdown& breakdown : breakdowns) {

@@ -151,11 +151,9 @@ void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
   }
 }
 
-void score_tokens(const CausalModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
-                  const ScoreVisitor& visit) {
-  WindowOptions in_order = options;
-  if (reads_in_order(model)) in_order.batch = 1;
-  for_text(model, tokens, in_order, {}, Communicator::alone(), [&](const TextBatch& batch, RecurrentState* state) {
+void score_tokens_of_batches(const CausalModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
+                             const ScoreVisitor& visit) {
+  for_text(model, tokens, options, {}, Communicator::alone(), [&](const TextBatch& batch, RecurrentState* state) {
     Tape tape(no_grad);
     const Variable hidden = model.forward(Variable::constant(tape, window_tensor(batch.inputs, batch)), state);
     score_tokens(
@@ -165,6 +163,13 @@ void score_tokens(const CausalModel& model, TokenView tokens, const WindowOption
           visit(score);
         });
   });
+}
+
+void score_tokens(const CausalModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
+                  const ScoreVisitor& visit) {
+  WindowOptions in_order = options;
+  if (reads_in_order(model)) in_order.batch = 1;
+  score_tokens_of_batches(model, tokens, in_order, top, visit);
 }
 
 std::vector<double> surprisals(const CausalModel& model, TokenView tokens, const WindowOptions& options) {

@@ -63,6 +63,10 @@ using ScoreVisitor = std::function<void(const TokenScore&)>;
 // logits; the targets are one window. Only a few rows of logits are in memory at a time.
 void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
                   const std::function<Variable(const Variable&)>& logits, std::int64_t top, const ScoreVisitor& visit);
+// Visits the scores of tokens 1 … n − 1 as evaluate() reads them: those of a recurrent model stream by stream, a part
+// of each at a time.
+void score_tokens_of_batches(const CausalModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
+                             const ScoreVisitor& visit);
 // Visits the scores of tokens 1 … n − 1, by windows as in evaluate(), or in order as one stream.
 void score_tokens(const CausalModel& model, TokenView tokens, const WindowOptions& options, std::int64_t top,
                   const ScoreVisitor& visit);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "nn/recurrent/recurrent.h"
+#include "tasks/text/loss_breakdown.h"
 #include "tasks/text/text_evaluation.h"
 #include "tests/train/toy.h"
 #include "train/config/matmul_config.h"
@@ -113,6 +114,25 @@ TEST_CASE("recurrent evaluation: one stream is one long row, and surprisals add 
   const Evaluation many = evaluate(toy.model, text, {.batch = 7});
   CHECK(many.tokens == targets);
   CHECK(many.loss() == doctest::Approx(expected).epsilon(0.05));
+}
+
+TEST_CASE("recurrent evaluation: the loss by frequency is that of the same streams, and adds up to it") {
+  const CacheFolder folder;
+  Config config = rnn_config();
+  config.model.options["forget_bias"] = 20.0;  // it remembers more than a stream reads before its beginning
+  Toy toy(config);
+  toy.steps(1, 5);
+  const TokenView text = toy.data.train.view();
+  const WindowOptions streams{.batch = 7};
+  std::vector<LossBreakdown> breakdowns{breakdown_by_frequency(text, toy.model.vocab())};
+  const Evaluation all = evaluate_breakdowns(toy.model, text, streams, breakdowns);
+  const Evaluation expected = evaluate(toy.model, text, streams), one = evaluate(toy.model, text, {.batch = 1});
+  CHECK(all.tokens == expected.tokens);
+  CHECK(all.nats == doctest::Approx(expected.nats).epsilon(1e-6));
+  CHECK(all.nats != doctest::Approx(one.nats).epsilon(1e-4));
+  double nats = 0;
+  for (const LossBin& bin : breakdowns[0].bins) nats += bin.nats;
+  CHECK(nats == doctest::Approx(all.nats).epsilon(1e-9));
 }
 
 TEST_CASE("recurrent evaluation: some batches alone are of every stream") {
