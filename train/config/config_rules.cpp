@@ -9,6 +9,7 @@
 #include "train/config/config_table.h"
 #include "train/config/data_kinds.h"
 #include "train/config/idle_keys.h"
+#include "train/config/key_text.h"
 #include "train/config/matmul_config.h"
 #include "train/config/rules.h"
 
@@ -130,8 +131,10 @@ void check_family(const Config& config, const ResolvedConfig& resolved) {
   require(config.eval.stride == 0 || family.bptt == 0, "eval.stride: expected 0 for ", family.name,
           ", which reads a text in order and has no windows, got ", config.eval.stride);
   const auto context = resolved.context();
-  require(!context || config.eval.stride <= *context, "eval.stride: expected at most model.context, which is ",
-          context.value_or(0), ", got ", config.eval.stride);
+  const std::int64_t window = context.value_or(kUnlimitedWindow);
+  require(config.eval.stride <= window, "eval.stride: expected at most ",
+          context ? "model.context" : "the window of " + family.name, ", which is ", window, ", got ",
+          config.eval.stride);
 }
 
 void check_rounds(const Config& config) {

@@ -242,6 +242,9 @@ TEST_CASE("config: rules across keys") {
   check_invalid({"eval.patience=3", "eval.every=0"},
                 "eval.patience: expected eval.every above 0 beside it, since patience counts evaluations, got 0");
   check_invalid({"eval.stride=129"}, "eval.stride: expected at most model.context, which is 128, got 129");
+  CHECK(resolved({"model.type=nplm", "eval.stride=1024"}).eval.stride == 1024);
+  check_invalid({"model.type=nplm", "eval.stride=1025"},
+                "eval.stride: expected at most the window of nplm, which is 1024, got 1025");
   check_invalid({"train.batch_tokens=4096"},
                 "train.batch_tokens: expected 0 for gpt, whose sequences are all as long as model.context, got 4096");
   // Each key is checked again, for a configuration that was made by hand.
