@@ -134,6 +134,11 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
                       .valid = std::nullopt,
                       .warnings = notes.lines()};
   if (!cache.warning().empty()) result.warnings.push_back(cache.warning());
+  const bool has_documents = text.source->has_documents() || valid_text.source->has_documents();
+  if (has_documents && !tokenizer->special(kEndOfText)) {
+    result.warnings.push_back(str_cat("the tokenizer has no token ", kEndOfText,
+                                      ": the documents of the text follow each other without a mark"));
+  }
   const std::int64_t row = config.block_size();
   const char* const what = config.train.bptt > 0 ? "train.bptt" : config.context() ? "model.context" : "a row's length";
   check(result.train.size() > row, "the training text has ", result.train.size(), " tokens: ", what, " = ", row,

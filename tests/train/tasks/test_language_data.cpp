@@ -162,6 +162,23 @@ TEST_CASE("language data: a tokenizer that is given or read back gives the same 
   CHECK(from_file.valid->path() == learned.valid->path());
 }
 
+TEST_CASE("language data: documents that follow each other without a mark are told") {
+  const CacheFolder folder;
+  Config config = on_text(folder.write("text.txt", kText));
+  const std::string without = prepare_language_data(resolve(config)).tokenizer->to_json();
+  config.data.document = DocumentEnd::line;
+  CHECK(prepare_language_data(resolve(config)).warnings.empty());  // the tokenizer that is learned has the mark
+  config.tokenizer.file = folder.write("tokenizer.json", without).string();
+  const std::vector<std::string> told{
+      "the tokenizer has no token <|endoftext|>: the documents of the text follow each other without a mark"};
+  CHECK(prepare_language_data(resolve(config)).warnings == told);
+  config.data.document = DocumentEnd::none;
+  CHECK(prepare_language_data(resolve(config)).warnings.empty());
+  config.data.valid = {folder.write("valid.jsonl", "{\"text\": \"a text\"}\n{\"text\": \"other\"}\n").string()};
+  config.tokenizer.file = "";
+  CHECK(prepare_language_data(resolve(config)).warnings == told);
+}
+
 TEST_CASE("language data: a generated corpus follows its seed and lines") {
   const CacheFolder folder;
   Config config = toy_config();
