@@ -35,9 +35,10 @@ std::vector<double> balanced_weights(std::span<const LabelledRow> rows, std::int
   return counts;
 }
 
-// −Σ_i w(y_i) ln softmax(logits_i)[y_i] / normalizer, over the targets y that are not ignored.
+// −Σ_i w(y_i) ln softmax(logits_i)[y_i] / normalizer, over the targets y that are not ignored. Adds the same without
+// weights to `nll` unless it is null.
 Variable weighted_cross_entropy(const Variable& logits, std::span<const std::int32_t> targets,
-                                std::span<const double> weights, double normalizer) {
+                                std::span<const double> weights, double normalizer, double* nll) {
   const std::int64_t labels = logits.size(1);
   std::vector<std::int32_t> indices;
   std::vector<float> factors;
@@ -51,6 +52,9 @@ Variable weighted_cross_entropy(const Variable& logits, std::span<const std::int
   const Variable log_p =
       embedding(reshape(log_softmax(logits), {-1, 1}),
                 Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(indices), {count})));
+  if (nll) {
+    for (const double value : log_p.value().to(DType::f64).to_vector<double>()) *nll -= value / normalizer;
+  }
   return sum(mul(log_p, Variable::constant(tape, Tensor::from(std::span<const float>(factors), {count, 1}))));
 }
 
@@ -71,7 +75,10 @@ FineTuningObjective::FineTuningObjective(const ResolvedConfig& config, LabelledD
   std::ranges::move(row_notes(task_, valid_, valid_file), std::back_inserter(warnings_));
   if (scored(valid_) == 0) valid_.clear();
   order_ = EpochOrder(std::ssize(train_), static_cast<std::uint64_t>(config.train.seed));
-  if (config.task.class_weights == ClassWeights::balanced) weights_ = balanced_weights(train_, model_->labels());
+  if (config.task.class_weights == ClassWeights::balanced) {
+    weights_ = balanced_weights(train_, model_->labels());
+    nll_ = NllLoss(true);  // an evaluation weighs all labels alike
+  }
 }
 
 ParameterRates FineTuningObjective::layer_rates() const { return model_->rates(config_.task.layer_decay); }
@@ -113,7 +120,9 @@ Variable FineTuningObjective::micro_loss(Tape& tape, std::int64_t step, std::int
   const LabelledBatch batch = batch_of(tape, rows(step, micro_step * config_.train.batch, config_.train.batch));
   if (std::ranges::all_of(batch.targets, [](std::int32_t target) { return target == kIgnoredTarget; })) return {};
   const Variable logits = model_->logits(batch.rows, batch.positions);
-  if (!weights_.empty()) return weighted_cross_entropy(logits, batch.targets, weights_, mean.normalizer());
+  if (!weights_.empty()) {
+    return weighted_cross_entropy(logits, batch.targets, weights_, mean.normalizer(), nll_.accumulator());
+  }
   const CrossEntropyOptions options{.smoothing = config_.train.label_smoothing,
                                     .z_loss = config_.train.z_loss,
                                     .normalizer = mean.normalizer(),

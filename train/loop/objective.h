@@ -19,11 +19,11 @@
 
 namespace tapeformer {
 
-// Sums the plain cross-entropy of micro-steps (negative log-likelihood), if the loss that is minimised has other terms:
-// label smoothing, a z-loss, or a penalty that the model adds.
+// Sums the plain cross-entropy of micro-steps (negative log-likelihood), if the loss that is minimised is another one:
+// with label smoothing, a z-loss, a penalty that the model adds, or weights of labels.
 class NllLoss {
  public:
-  // `wanted`: whether the loss has such terms. If not, nothing is summed.
+  // `wanted`: whether it is another one. If not, nothing is summed.
   explicit NllLoss(bool wanted) : wanted_(wanted) {}
   // Returns CrossEntropyOptions::nll for a micro-step: where backward adds the plain cross-entropy; null if it is not
   // wanted.

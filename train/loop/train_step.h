@@ -15,7 +15,7 @@ class LayerWatch;
 // The result of one step.
 struct StepResult {
   double loss = 0;  // the minimised loss: the mean over the step's scored targets, with label smoothing and the z-loss
-  std::optional<double> nll_loss = {};  // the plain cross-entropy, if the loss has label smoothing or a z-loss
+  std::optional<double> nll_loss = {};  // the plain cross-entropy, if the loss is another one (NllLoss)
   double grad_norm = 0;                 // before clipping
   bool given_up = false;  // StepHooks::stop returned true: the weights and states are the ones from before the step
 };

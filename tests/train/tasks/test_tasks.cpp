@@ -86,7 +86,8 @@ TEST_CASE("tasks: balanced weights make the mean loss of each label count alike"
   config.task.dropout = 0;
   config.data.valid_fraction = 0;
   TaskToy toy(config);  // one batch is all four texts
-  const double loss = toy.step(1).loss;
+  const StepResult step = toy.step(1);
+  const double loss = step.loss;
   TaskToy same(config);
   const FineTuningObjective& objective = same.objective;
   const RowEncoder encoder(find_label_task("classify"), objective.model().encoder(), *objective.data().tokenizer,
@@ -96,6 +97,11 @@ TEST_CASE("tasks: balanced weights make the mean loss of each label count alike"
   double of_a = 0;
   for (int i = 0; i < 3; ++i) of_a -= std::log(predicted[i].probabilities[0]) / 3;
   CHECK(loss == doctest::Approx((of_a - std::log(predicted[3].probabilities[1])) / 2).epsilon(1e-5));
+  // The plain loss beside it is that of all four alike, as an evaluation has it.
+  REQUIRE(step.nll_loss.has_value());
+  CHECK(*step.nll_loss == doctest::Approx((3 * of_a - std::log(predicted[3].probabilities[1])) / 4).epsilon(1e-5));
+  config.task.class_weights = ClassWeights::none;
+  CHECK_FALSE(TaskToy(config).step(1).nll_loss.has_value());
 }
 
 TEST_CASE(
