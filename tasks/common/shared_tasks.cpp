@@ -4,6 +4,7 @@
 
 #include "core/text/joined.h"
 #include "train/config/data_kinds.h"
+#include "train/config/idle_keys.h"
 #include "train/config/rules.h"
 
 namespace tapeformer {
@@ -47,6 +48,7 @@ ResolvedConfig config_of_task(const ResolvedConfig& all, const std::string& name
     alone.data.label_column = data.label_column;
     alone.data.text_column = data.text_column;
   }
+  reset_idle_keys(alone);  // which are given for the other tasks
   require(!data_kinds(alone.data).empty(), section, ": expected ",
           find_task_row(task.kind).has_labels ? "labels" : "text or corpus", ", got no training data");
   try {

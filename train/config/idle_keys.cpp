@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/error.h"
+#include "nn/interfaces/causal_model.h"
 #include "train/config/key_text.h"
 #include "train/config/rules.h"
 
@@ -17,10 +18,21 @@ bool is_read(std::string_view key, ScheduleKind kind) {
   return !key.starts_with("cooldown") || kind == ScheduleKind::wsd;
 }
 
+// Whether the task reads this key: those of text that is cut into rows mean nothing where each row is an example.
+bool is_read(const ConfigEntry& entry, const Config& config, const TaskRow& task) {
+  const bool reads_examples = task.reads_sentences && !task.is_multi_task;
+  const std::string_view key = entry.key.name;
+  if (entry.section == "train" && key == "sample_prompt") return task.makes_text && !reads_examples;
+  if (entry.section == "train") return !reads_examples || (key != "mlm_probability" && !key.starts_with("mask_"));
+  if (entry.section != "eval" || key != "stride" || !reads_examples) return true;
+  const auto context = config.model.options.find("context");  // which a stride that is not given follows
+  return entry.get(config) == (context != config.model.options.end() ? context->second : KeyValue(kUnlimitedWindow));
+}
+
 // Returns the key whose value says that nothing reads this one; "" if something may read it.
 std::string_view ruler_of(const ConfigEntry& entry, const Config& config) {
   const TaskRow& task = task_row_of(config);
-  const std::string_view key = entry.key.name;
+  const std::string_view key = entry.key.name, kind = config.task.kind == kNoTask ? "model.type" : "task.kind";
   if (entry.section == "task") return key == "kind" || std::ranges::count(task.keys, key) > 0 ? "" : "task.kind";
   if (entry.section == "schedule") {
     return !config.schedule.kind || is_read(key, *config.schedule.kind) ? "" : "schedule.kind";
@@ -28,10 +40,13 @@ std::string_view ruler_of(const ConfigEntry& entry, const Config& config) {
   if (entry.section == "train" && key.starts_with("outer_")) {
     return config.train.sync_every > 0 ? "" : "train.sync_every";
   }
-  if (entry.section == "eval" && key.starts_with("bleu_")) {
-    return task.has_bleu ? "" : config.task.kind == kNoTask ? "model.type" : "task.kind";
+  if (entry.section == "train" && key.starts_with("lora.") && key != "lora.rank") {
+    return config.train.lora_rank > 0 ? "" : "train.lora.rank";
   }
-  return "";
+  if (entry.section == "eval" && key.starts_with("bleu_")) {
+    return task.has_bleu ? "" : kind;
+  }
+  return is_read(entry, config, task) ? "" : kind;
 }
 
 // Returns "beside schedule.kind = constant".

@@ -219,13 +219,13 @@ TEST_CASE("study: a measure may name an option of the run, such as data that onl
   const Sandbox box("gpt");
   box.write_valid();
   box.write("own.toml",
-            "title = \"t\"\nclaim = \"c\"\nconfig = \"tiny.toml\"\n[options]\ntrain.steps = 2\ntrain.lora.alpha = 8\n"
+            "title = \"t\"\nclaim = \"c\"\nconfig = \"tiny.toml\"\n[options]\ntrain.steps = 2\ntrain.lora.rank = 0\n"
             "[[variants]]\nname = \"a\"\n[[measures]]\nname = \"tokens\"\nvalue = \"tokens\"\n"
             "command = [\"eval\", \"{run}\", \"--text\", \"{data.valid}\"]\n");
   check_error(box, kUsage, "own.toml: tokens: expected the option --data.valid", "study own.toml");
   CHECK_FALSE(box.has("studies"));
   const Json result = box.succeed("study own.toml --json --data.valid valid.txt").json();
-  CHECK(result["options"] == Json{"--train.lora.alpha", "8", "--train.steps", "2", "--data.valid", "valid.txt"});
+  CHECK(result["options"] == Json{"--train.lora.rank", "0", "--train.steps", "2", "--data.valid", "valid.txt"});
   const Json eval = box.succeed("eval studies/own/a-1 --text valid.txt --json").json();
   CHECK(result["variants"][0]["values"]["tokens"]["mean"] == eval["tokens"]);
 }

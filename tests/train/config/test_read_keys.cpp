@@ -38,13 +38,51 @@ TEST_CASE("config: a key is refused beside the value of another because of which
          "schedule.cooldown: expected 0.4 beside schedule.kind = linear, got 0.1");
   beside("train.sync_every=0", "train.outer_lr=0.7",
          "train.outer_lr: expected 1.0 beside train.sync_every = 0, got 0.7");
+  beside("train.lora.rank=0", "train.lora.alpha=32",
+         "train.lora.alpha: expected 16.0 beside train.lora.rank = 0, got 32.0");
+  beside("train.lora.rank=0", "train.lora.dropout=0.1",
+         "train.lora.dropout: expected 0.0 beside train.lora.rank = 0, got 0.1");
   beside("model.type=rnn", "eval.bleu_every=500", "eval.bleu_every: expected 0 beside model.type = rnn, got 500");
   beside("task.kind=tag", "eval.bleu_sentences=9", "eval.bleu_sentences: expected 1000 beside task.kind = tag, got 9");
   CHECK_NOTHROW(resolved({"schedule.kind=wsd", "schedule.min_lr=0.001", "schedule.cooldown=0.1"}));
   CHECK_NOTHROW(resolved({"schedule.kind=plateau", "schedule.decay=0.1"}));
   CHECK_NOTHROW(resolved({"train.sync_every=250", "train.outer_lr=0.7"}));
+  CHECK_NOTHROW(resolved({"train.lora.rank=8", "train.lora.alpha=32", "train.init_from=run"}));
   CHECK_NOTHROW(resolved({"model.type=transformer", "eval.bleu_every=500"}));
   CHECK_NOTHROW(resolved({"eval.bleu_every=0"}));  // which is true
+}
+
+TEST_CASE("config: keys of text that is cut into rows are refused beside a task whose rows are examples") {
+  check_invalid({"task.kind=tag", "eval.stride=64"}, "eval.stride: expected 0 beside task.kind = tag, got 64");
+  check_invalid({"task.kind=instructions", "eval.stride=64"},
+                "eval.stride: expected 0 beside task.kind = instructions, got 64");
+  check_invalid({"model.type=transformer", "eval.stride=64"},
+                "eval.stride: expected 0 beside model.type = transformer, got 64");
+  check_invalid({"model.type=rnn_seq2seq", "eval.stride=64"},
+                "eval.stride: expected 0 beside model.type = rnn_seq2seq, got 64");
+  check_invalid({"model.type=bert", "task.kind=classify", "train.mlm_probability=0.3"},
+                "train.mlm_probability: expected 0.15 beside task.kind = classify, got 0.3");
+  check_invalid({"model.type=bert", "task.kind=sentences", "train.mask_random=0"},
+                "train.mask_random: expected 0.1 beside task.kind = sentences, got 0.0");
+  check_invalid({"model.type=transformer", "train.sample_prompt=The"},
+                "train.sample_prompt: expected none beside model.type = transformer, got The");
+  check_invalid({"model.type=bert", "train.sample_prompt=The"},
+                "train.sample_prompt: expected none beside model.type = bert, got The");
+  CHECK_NOTHROW(resolved({"eval.stride=64", "train.sample_prompt=The"}));
+  CHECK_NOTHROW(resolved({"model.type=bert", "train.mlm_probability=0.3"}));
+  // A stride that is not given follows the context, also where a run has recorded it.
+  for (const ResolvedConfig& config :
+       {resolved({"task.kind=tag"}), resolved({"model.type=transformer", "model.context=64"}),
+        resolved({"model.type=rnn_seq2seq"}), resolved({"model.type=vit"})}) {
+    CHECK(config.eval.stride > 0);
+    CHECK(resolve(config.values()) == config);
+    CHECK(stored_config(config.values()).eval.stride == config.eval.stride);
+  }
+  // What is given for several tasks is for those that read it.
+  CHECK_NOTHROW(resolved({"model.type=bert", "task.kind=multi_task", "train.mlm_probability=0.3", "tasks.a.kind=tag",
+                          "tasks.a.labels=a", "tasks.b.kind=masked_language_model", "tasks.b.text=b"}));
+  CHECK_NOTHROW(resolved({"model.type=gpt", "task.kind=multi_task", "eval.stride=64", "tasks.a.kind=tag",
+                          "tasks.a.labels=a", "tasks.b.kind=language_model", "tasks.b.text=b"}));
 }
 
 TEST_CASE("config: another schedule on the command line removes what it does not read, unless that is given too") {
