@@ -47,6 +47,7 @@ std::string format_rate(double value) {
 
 std::string format_bytes(std::int64_t bytes) {
   const double mb = static_cast<double>(bytes) / 1e6;
+  if (mb < 0.95) return print("%.0f kB", 1e3 * mb);
   if (mb < 9.95) return print("%.1f MB", mb);
   if (mb < 999.5) return print("%.0f MB", mb);
   return print("%.*f GB", mb < 99'950 ? 1 : 0, mb / 1000);

@@ -15,7 +15,7 @@ std::string format_count(std::int64_t count);
 // Formats a number with three digits and a unit: "950", "41.2k", "1.20M".
 std::string format_rate(double value);
 
-// Formats a size in powers of ten: "512 MB", "1.2 GB".
+// Formats a size in powers of ten: "29 kB", "512 MB", "1.2 GB".
 std::string format_bytes(std::int64_t bytes);
 
 // Formats a perplexity: "23.10"; from a million on "5.4e85", where more digits are meaningless.

@@ -91,6 +91,9 @@ TEST_CASE("progress: the line of a training, its rate in three digits and its ti
   CHECK(format_rate(41234) == "41.2k");
   CHECK(format_rate(412340) == "412k");
   CHECK(format_rate(1.204e6) == "1.20M");
+  CHECK(format_bytes(29'120) == "29 kB");
+  CHECK(format_bytes(949'000) == "949 kB");
+  CHECK(format_bytes(951'000) == "1.0 MB");
   CHECK(format_bytes(4'230'000) == "4.2 MB");
   CHECK(format_bytes(512'300'000) == "512 MB");
   CHECK(format_bytes(1'234'000'000) == "1.2 GB");
