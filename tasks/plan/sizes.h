@@ -33,7 +33,7 @@ using StepTokens = std::function<double(const ResolvedConfig&)>;
 struct SizedDraft {
   PlanDraft draft;
   double parameters = 0;    // of the model, without embeddings and heads
-  double step_seconds = 0;  // measured
+  double step_seconds = 0;  // the least that was measured
   double tokens = 0;        // that the whole training reads at that speed
   int tried = 0;            // the number of sizes that were measured
 };
@@ -43,7 +43,8 @@ double steps_seconds(double minutes);
 
 // Chooses model.layers, model.dim and model.heads: measures one size after another, from small to large, until the
 // predicted loss rises, the time for measuring is over, or a model needs too much memory; takes the size with the least
-// predicted loss. For each size, before it is measured, `with_rates` chooses the keys that depend on the width.
+// predicted loss. Each size is measured twice, and its shorter time counts: in the longer one the machine was busy. For
+// each size, before it is measured, `with_rates` chooses the keys that depend on the width.
 SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> ladder, const DataSize& data,
                        const StepTokens& step_tokens, const std::function<void(PlanDraft&)>& with_rates);
 

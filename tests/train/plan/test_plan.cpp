@@ -45,6 +45,19 @@ TEST_CASE("plan: a machine that is faster, or more minutes, take a larger model,
   CHECK(*resolve(make_plan(stories(fast, 0.1)).config).model_dim() == before);
 }
 
+TEST_CASE("plan: the size is the same if the machine was busy while one was measured") {
+  FakeMachine quiet;
+  const std::int64_t dim = *resolve(make_plan(stories(quiet, 10)).config).model_dim();
+  int first = 0;  // the first measurement of the size that is too large
+  while (*quiet.measured[first].model_dim() <= dim) ++first;
+  CHECK(first > 1);
+  for (int busy = 0; busy <= first; ++busy) {
+    CAPTURE(busy);
+    FakeMachine machine{.busy = busy};
+    CHECK(*resolve(make_plan(stories(machine, 10)).config).model_dim() == dim);
+  }
+}
+
 TEST_CASE("plan: sizes are measured from small to large until the predicted loss rises, or the time is over") {
   FakeMachine machine;
   const Plan plan = make_plan(stories(machine, 1));
