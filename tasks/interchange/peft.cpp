@@ -203,7 +203,7 @@ PeftConfig read_config(const fs::path& path) {
   require("peft_type", "LORA"), require("bias", "none"), require("use_dora", false), require("lora_bias", false);
   require("modules_to_save", nullptr), require("layer_replication", nullptr), require("use_qalora", false);
   require("alora_invocation_tokens", nullptr);
-  // Of other words, such as pissa, olora and loftq, PEFT changes the weights of the base, too.
+  // Other words, such as pissa, olora and loftq, make PEFT change the weights of the base, too.
   constexpr std::string_view kOfAdapters[] = {"gaussian", "eva", "orthogonal"};
   const Json init = json.value("init_lora_weights", Json(true));
   const std::string word = init.is_string() ? init.get<std::string>() : "";

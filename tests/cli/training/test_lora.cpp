@@ -156,7 +156,7 @@ TEST_CASE("lora: adapters leave for PEFT and come back, alone or merged with the
     CHECK(loss("back") == doctest::Approx(expected).epsilon(1e-6));
     CHECK_FALSE(box.succeed("train --resume back --train.steps 40").tells("training text is another"));
     CHECK(loss("back") < expected);
-    // Of several ends of a path, the first one counts.
+    // The first end of a path that fits counts.
     Json several = config;
     several["alpha_pattern"]["self_attn.q_proj"] = 16.0;
     several["alpha_pattern"].update({{"q_proj", 1.0}, {"c_attn", 1.0}});
