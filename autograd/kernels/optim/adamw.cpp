@@ -9,9 +9,9 @@ HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 
 // The bias corrections become two factors, computed in double: lr/(1 − β₁^step) on m, 1/√(1 − β₂^step) on √v.
-template <class T>
-void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, const BiasCorrection& correction,
-           double weight_decay, std::int64_t n) {
+template <class T, class M, class V>
+HWY_INLINE void adamw_loop(T* w, const M& m, const V& v, const T* grad, const AdamWStep& step,
+                           const BiasCorrection& correction, double weight_decay, std::int64_t n) {
   const hn::ScalableTag<T> d;
   const auto set = [d](double value) SIMD_LAMBDA { return hn::Set(d, static_cast<T>(value)); };
   const auto gradient_scale = set(step.gradient_scale), eps = set(step.eps);
@@ -23,13 +23,19 @@ void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, const BiasCor
     const auto weight = load(d, w + i, n - i);
     auto g = hn::Mul(load(d, grad + i, n - i), gradient_scale);
     if (step.l2) g = hn::MulAdd(l2, weight, g);
-    const auto mean = hn::MulAdd(load(d, m + i, n - i), beta1, hn::Mul(g, new1));
-    const auto square = hn::MulAdd(load(d, v + i, n - i), beta2, hn::Mul(hn::Mul(g, g), new2));
+    const auto mean = hn::MulAdd(m.load(d, i, n - i), beta1, hn::Mul(g, new1));
+    const auto square = hn::MulAdd(v.load(d, i, n - i), beta2, hn::Mul(hn::Mul(g, g), new2));
     const auto update = hn::Div(hn::Mul(mean, m_factor), hn::MulAdd(hn::Sqrt(square), root_factor, eps));
-    store(d, mean, m + i, n - i);
-    store(d, square, v + i, n - i);
+    m.store(d, mean, i, n - i);
+    v.store(d, square, i, n - i);
     store(d, hn::MulSub(weight, keep, update), w + i, n - i);
   }
+}
+
+template <class T>
+void adamw(T* w, T* m, T* v, const T* grad, const AdamWStep& step, const BiasCorrection& correction,
+           double weight_decay, std::int64_t n) {
+  adamw_loop(w, ArrayMoment<T>{m}, ArrayMoment<T>{v}, grad, step, correction, weight_decay, n);
 }
 
 SIMD_FLOATS(adamw);
@@ -38,10 +44,15 @@ void adamw_block(float* w, const ReducedState& m, const ReducedState& v, const f
                  const BiasCorrection& correction, double weight_decay, const StateLayout& layout,
                  const StateBlock& block) {
   BlockNumbers mean, square;
-  decode_block(mean, m, block);
-  decode_block(square, v, block);
-  adamw<float>(w + block.begin, mean.values, square.values, grad + block.begin, step, correction, weight_decay,
-               block.size);
+  const auto update = [&](const auto& old_mean, const auto& old_square) SIMD_LAMBDA {
+    adamw_loop(w + block.begin, BlockMoment(old_mean, mean), BlockMoment(old_square, square), grad + block.begin, step,
+               correction, weight_decay, block.size);
+  };
+  if (m.format == StateFormat::bf16) {
+    update(HalfReader(m, block), HalfReader(v, block));
+  } else {
+    update(CodeReader<true>(m, block), CodeReader<false>(v, block));
+  }
   BlockRandom random(layout, block);
   encode_block(m, mean, random, block);
   random.exchange_bytes();

@@ -1,4 +1,4 @@
-// Decodes and rounds the blocks of reduced_state.h, for each of Highway's targets.
+// How kernels read and write moments: decodes and rounds the blocks of reduced_state.h, for each of Highway's targets.
 #if defined(TAPEFORMER_REDUCED_STATE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPEFORMER_REDUCED_STATE_INL_H
 #undef TAPEFORMER_REDUCED_STATE_INL_H
@@ -41,26 +41,50 @@ struct alignas(64) BlockRandom {
     }
   }
   void exchange_bytes() {
-    const hn::CappedTag<std::uint32_t, kDrawn> d;
-    const auto lower = hn::Set(d, 0x00FF00FFu);
-    for (std::int64_t i = 0; i < kStateBlock / 2; i += lanes(d)) {
-      const auto word = hn::Load(d, words + i);
-      hn::Store(hn::Or(hn::ShiftLeft<8>(hn::And(word, lower)), hn::And(hn::ShiftRight<8>(word), lower)), d, words + i);
+    const hn::CappedTag<std::uint16_t, 2 * kDrawn> d;
+    auto* to = reinterpret_cast<std::uint16_t*>(words);
+    for (std::int64_t i = 0; i < kStateBlock; i += lanes(d)) {
+      const auto half = hn::Load(d, to + i);
+      hn::Store(hn::Or(hn::ShiftLeft<8>(half), hn::ShiftRight<8>(half)), d, to + i);
     }
   }
   const std::uint16_t* halves() const { return reinterpret_cast<const std::uint16_t*>(words); }
   std::uint32_t words[kStateBlock / 2];
 };
 
-inline void decode_halves(float* out, const std::uint16_t* halves, std::int64_t n) {
-  const hn::ScalableTag<float> d;
-  const hn::RebindToUnsigned<decltype(d)> bits;
-  const hn::Rebind<std::uint16_t, decltype(d)> half;
-  for (std::int64_t i = 0; i < n; i += lanes(d)) {
-    const auto upper = hn::PromoteTo(bits, load(half, halves + i, n - i));
-    store(d, hn::BitCast(d, hn::ShiftLeft<16>(upper)), out + i, n - i);
+// The numbers of a block of a state in bf16: load() returns those from element i on, of which `left` are left.
+struct HalfReader {
+  HalfReader(const ReducedState& state, const StateBlock& block) : halves(state.halves + block.state_begin) {}
+  template <class D>
+  HWY_INLINE hn::Vec<D> load(D d, std::int64_t i, std::int64_t left) const {
+    const hn::RebindToUnsigned<D> bits;
+    const hn::Rebind<std::uint16_t, D> half;
+    const auto upper = hn::PromoteTo(bits, HWY_NAMESPACE::load(half, halves + i, left));
+    return hn::BitCast(d, hn::ShiftLeft<16>(upper));
   }
-}
+  const std::uint16_t* halves;
+};
+
+// The same in 8 bits.
+template <bool kSigned>
+struct CodeReader {
+  CodeReader(const ReducedState& state, const StateBlock& block)
+      : codes(state.codes + block.state_begin), scale(state.scales[block.index]) {}
+  template <class D>
+  HWY_INLINE hn::Vec<D> load(D d, std::int64_t i, std::int64_t left) const {
+    const hn::RebindToUnsigned<D> bits;
+    const hn::Rebind<std::uint8_t, D> byte;
+    const auto base = hn::Set(d, scale);
+    const auto code = hn::PromoteTo(bits, HWY_NAMESPACE::load(byte, codes + i, left));
+    const auto steps = hn::ShiftLeft<kCodeShift>(kSigned ? hn::And(code, hn::Set(bits, 127u)) : code);
+    const auto number = hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(bits, base), steps)), base);
+    if (!kSigned) return number;
+    const auto sign = hn::ShiftLeft<24>(hn::AndNot(hn::Set(bits, 127u), code));
+    return hn::BitCast(d, hn::Or(hn::BitCast(bits, number), sign));
+  }
+  const std::uint8_t* codes;
+  float scale;
+};
 
 inline void encode_halves(std::uint16_t* halves, const float* x, const std::uint16_t* random, std::int64_t n) {
   const hn::ScalableTag<float> d;
@@ -71,25 +95,6 @@ inline void encode_halves(std::uint16_t* halves, const float* x, const std::uint
     const auto number = hn::BitCast(bits, hn::Load(d, x + i));
     const auto rounded = hn::ShiftRight<16>(hn::Add(number, hn::PromoteTo(bits, hn::Load(half, random + i))));
     store(half, hn::DemoteTo(half, hn::BitCast(integers, rounded)), halves + i, n - i);
-  }
-}
-
-// n numbers of one block whose scale this is.
-template <bool kSigned>
-void decode_codes(float* out, const std::uint8_t* codes, float scale, std::int64_t n) {
-  const hn::ScalableTag<float> d;
-  const hn::RebindToUnsigned<decltype(d)> bits;
-  const hn::Rebind<std::uint8_t, decltype(d)> byte;
-  const auto base = hn::Set(d, scale);
-  for (std::int64_t i = 0; i < n; i += lanes(d)) {
-    const auto code = hn::PromoteTo(bits, load(byte, codes + i, n - i));
-    const auto steps = hn::ShiftLeft<kCodeShift>(kSigned ? hn::And(code, hn::Set(bits, 127u)) : code);
-    auto number = hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(bits, base), steps)), base);
-    if (kSigned) {
-      const auto sign = hn::ShiftLeft<24>(hn::AndNot(hn::Set(bits, 127u), code));
-      number = hn::BitCast(d, hn::Or(hn::BitCast(bits, number), sign));
-    }
-    store(d, number, out + i, n - i);
   }
 }
 
@@ -137,19 +142,43 @@ float encode_codes(std::uint8_t* codes, const float* x, const std::uint16_t* ran
   return std::bit_cast<float>(scale << kCodeShift);
 }
 
-// out = the n numbers of the state from element `at` on, all in one block.
-inline void decode_numbers(float* out, const ReducedState& state, std::int64_t at, std::int64_t block, std::int64_t n) {
-  if (state.format == StateFormat::bf16) return decode_halves(out, state.halves + at, n);
-  const auto decode = state.has_sign ? decode_codes<true> : decode_codes<false>;
-  decode(out, state.codes + at, state.scales[block], n);
+// Calls f with the reader of the block.
+template <class F>
+HWY_INLINE void with_reader(const ReducedState& state, const StateBlock& block, const F& f) {
+  if (state.format == StateFormat::bf16) return f(HalfReader(state, block));
+  if (state.has_sign) return f(CodeReader<true>(state, block));
+  f(CodeReader<false>(state, block));
 }
 
-inline void decode_block(BlockNumbers& numbers, const ReducedState& state, const StateBlock& block) {
-  const hn::ScalableTag<float> d;
-  const std::int64_t whole = block.size / lanes(d) * lanes(d);
-  if (whole < block.size) hn::Store(hn::Zero(d), d, numbers.values + whole);  // what encode_codes() takes for granted
-  decode_numbers(numbers.values, state, block.state_begin, block.index, block.size);
-}
+// A moment of a block while a kernel updates it: load() decodes it, and store() keeps what encode_block() rounds.
+template <class Reader>
+struct BlockMoment {
+  BlockMoment(const Reader& before, BlockNumbers& after) : reader(before), updated(after.values) {}
+  template <class D>
+  HWY_INLINE hn::Vec<D> load(D d, std::int64_t i, std::int64_t left) const {
+    return reader.load(d, i, left);
+  }
+  template <class D>
+  HWY_INLINE void store(D d, hn::Vec<D> x, std::int64_t i, std::int64_t) const {
+    hn::Store(x, d, updated + i);
+  }
+  Reader reader;
+  float* updated;
+};
+
+// A moment in an array of f32 or f64.
+template <class T>
+struct ArrayMoment {
+  template <class D>
+  HWY_INLINE hn::Vec<D> load(D d, std::int64_t i, std::int64_t left) const {
+    return HWY_NAMESPACE::load(d, values + i, left);
+  }
+  template <class D>
+  HWY_INLINE void store(D d, hn::Vec<D> x, std::int64_t i, std::int64_t left) const {
+    HWY_NAMESPACE::store(d, x, values + i, left);
+  }
+  T* values;
+};
 
 inline void encode_block(const ReducedState& state, const BlockNumbers& numbers, const BlockRandom& random,
                          const StateBlock& block) {

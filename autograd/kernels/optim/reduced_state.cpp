@@ -8,9 +8,13 @@ namespace tapeformer::kernels::HWY_NAMESPACE {
 
 void decode_range(float* out, const ReducedState& state, const StateRange& range, std::int64_t first,
                   std::int64_t count) {
+  const hn::ScalableTag<float> d;
   for (const std::int64_t end = first + count; first < end;) {
-    const std::int64_t block = first / kStateBlock, n = std::min(end, (block + 1) * kStateBlock) - first;
-    decode_numbers(out, state, range.state_begin + first, range.first_block + block, n);
+    const std::int64_t index = first / kStateBlock, n = std::min(end, (index + 1) * kStateBlock) - first;
+    const StateBlock block{range.begin + first, range.state_begin + first, n, range.first_block + index};
+    with_reader(state, block, [&](const auto& reader) SIMD_LAMBDA {
+      for (std::int64_t i = 0; i < n; i += lanes(d)) store(d, reader.load(d, i, n - i), out + i, n - i);
+    });
     out += n;
     first += n;
   }
@@ -20,11 +24,13 @@ void accumulate_block(const ReducedState& m, const float* grad, float momentum, 
                       const StateBlock& block) {
   const hn::ScalableTag<float> d;
   BlockNumbers numbers;
-  decode_block(numbers, m, block);
-  for (std::int64_t i = 0; i < block.size; i += lanes(d)) {
-    const auto gradient = hn::Mul(hn::Set(d, scale), load(d, grad + block.begin + i, block.size - i));
-    hn::Store(hn::MulAdd(hn::Set(d, momentum), hn::Load(d, numbers.values + i), gradient), d, numbers.values + i);
-  }
+  with_reader(m, block, [&](const auto& reader) SIMD_LAMBDA {
+    for (std::int64_t i = 0; i < block.size; i += lanes(d)) {
+      const auto gradient = hn::Mul(hn::Set(d, scale), load(d, grad + block.begin + i, block.size - i));
+      const auto before = reader.load(d, i, block.size - i);
+      hn::Store(hn::MulAdd(hn::Set(d, momentum), before, gradient), d, numbers.values + i);
+    }
+  });
   encode_block(m, numbers, BlockRandom(layout, block), block);
 }
 

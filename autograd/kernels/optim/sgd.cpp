@@ -8,8 +8,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 
-template <class T>
-void sgd(T* w, T* v, const T* grad, const SgdStep& step, double weight_decay, std::int64_t n) {
+template <class T, class V>
+HWY_INLINE void sgd_loop(T* w, const V& v, const T* grad, const SgdStep& step, double weight_decay, std::int64_t n) {
   const hn::ScalableTag<T> d;
   const auto set = [d](double value) SIMD_LAMBDA { return hn::Set(d, static_cast<T>(value)); };
   const auto gradient_scale = set(step.gradient_scale), decay = set(weight_decay);
@@ -18,12 +18,17 @@ void sgd(T* w, T* v, const T* grad, const SgdStep& step, double weight_decay, st
     const auto weight = load(d, w + i, n - i);
     auto update = hn::MulAdd(decay, weight, hn::Mul(load(d, grad + i, n - i), gradient_scale));
     if (step.momentum != 0) {
-      const auto velocity = hn::MulAdd(momentum, load(d, v + i, n - i), update);
-      store(d, velocity, v + i, n - i);
+      const auto velocity = hn::MulAdd(momentum, v.load(d, i, n - i), update);
+      v.store(d, velocity, i, n - i);
       update = step.nesterov ? hn::MulAdd(momentum, velocity, update) : velocity;
     }
     store(d, hn::NegMulAdd(lr, update, weight), w + i, n - i);
   }
+}
+
+template <class T>
+void sgd(T* w, T* v, const T* grad, const SgdStep& step, double weight_decay, std::int64_t n) {
+  sgd_loop(w, ArrayMoment<T>{v}, grad, step, weight_decay, n);
 }
 
 SIMD_FLOATS(sgd);
@@ -31,8 +36,10 @@ SIMD_FLOATS(sgd);
 void sgd_block(float* w, const ReducedState& v, const float* grad, const SgdStep& step, double weight_decay,
                const StateLayout& layout, const StateBlock& block) {
   BlockNumbers velocity;
-  decode_block(velocity, v, block);
-  sgd<float>(w + block.begin, velocity.values, grad + block.begin, step, weight_decay, block.size);
+  const auto update = [&](const auto& before) SIMD_LAMBDA {
+    sgd_loop(w + block.begin, BlockMoment(before, velocity), grad + block.begin, step, weight_decay, block.size);
+  };
+  with_reader(v, block, update);
   encode_block(v, velocity, BlockRandom(layout, block), block);
 }
 
