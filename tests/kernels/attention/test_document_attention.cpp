@@ -1,5 +1,6 @@
 // Attention where queries do not see the keys before their document.
 #include "tests/kernels/attention_test.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -61,7 +62,8 @@ void check_documents() {
 
 }  // namespace
 
-TEST_CASE("attention, documents: values and gradients against the definition, under every instruction set") {
+TEST_CASE("attention, documents: values and gradients against the definition, under every instruction set" *
+          long_test()) {
   check_documents<float>();
   check_documents<double>();
 }

@@ -84,7 +84,7 @@ TEST_CASE("memory: a training loop with dropout asks the system for nothing afte
   set_thread_count(default_thread_count());
 }
 
-TEST_CASE("memory: training on sentences of many lengths holds at most 1.3 times the peak in use") {
+TEST_CASE("memory: training on sentences of many lengths holds at most 1.3 times the peak in use" * long_test()) {
   // The model and the lengths of configs/reverse.toml, with a smaller batch.
   TransformerConfig config;
   config.source_vocab = config.target_vocab = 30, config.context = 96, config.layers = 2;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "tests/long_test.h"
 #include "tests/train/thread_ranks.h"
 #include "tests/train/toy.h"
 #include "train/config/matmul_config.h"
@@ -59,7 +60,7 @@ bool has_unequal_targets(std::span<const MicroLoss> micro_steps) {
 
 }  // namespace
 
-TEST_CASE("ranks: the loss of every task is the mean per target of the micro-steps that it is of") {
+TEST_CASE("ranks: the loss of every task is the mean per target of the micro-steps that it is of" * long_test()) {
   const CacheFolder folder;
   constexpr std::int64_t kStep = 5;
   for (const NamedConfig& toy : all_toys(folder)) {
