@@ -27,7 +27,7 @@ void choose_for_scratch(PlanDraft& draft, const TextSize& text, double mean_byte
     if (draft.text("tokenizer.kind") == "bpe")
       draft.choose("tokenizer.vocab", vocab_for(text.bytes, tuning::kLabelVocab), describe(text));
   }
-  const double mean = mean_bytes / token_bytes(draft.config(), text);
+  const double mean = mean_bytes / token_bytes(draft.config().tokenizer, text);
   draft.choose(
       "model.context",
       power_of_two(tuning::kSentenceContext * mean, tuning::kLeastSentenceContext, tuning::kMostSentenceContext),
@@ -48,7 +48,7 @@ Plan plan_labels(const PlanRequest& request) {
   if (from_scratch) choose_for_scratch(draft, text, text.bytes / examples);
   draft.choose(tuning::kLabelKeys);
   draft.choose("train.batch", tuning::kLabelBatch, fmt::format("{} examples", amount(examples)));
-  const double of_token = token_bytes(draft.config(), text);
+  const double of_token = token_bytes(draft.config().tokenizer, text);
   const double share = files.valid_labels.empty() ? files.valid_fraction : 0;
   const double valid = share > 0                    ? share * text.bytes
                        : files.valid_labels.empty() ? 0

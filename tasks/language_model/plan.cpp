@@ -27,7 +27,7 @@ TextSize size_of_texts(const Config::Data& data) {
 }
 
 DataSize in_tokens(const Config& config, const TextSize& text) {
-  const double of_token = token_bytes(config, text), all = text.bytes / of_token;
+  const double of_token = token_bytes(config.tokenizer, text), all = text.bytes / of_token;
   const double worth = token_worth(vocab_size(config, text));
   if (!config.data.valid.empty()) {
     const double validation = size_of_files(config.data.valid).bytes / of_token;
@@ -37,11 +37,11 @@ DataSize in_tokens(const Config& config, const TextSize& text) {
   return {.unique = all * (1 - share), .validation = all * share, .token_worth = worth};
 }
 
-void choose_context(PlanDraft& draft, const DataSize& data) {
+void choose_context(PlanDraft& draft, const DataSize& data, const TextSize& text) {
   const std::int64_t context = context_for(draft.request().minutes, data.unique);
   if (context == 0 && !draft.is_given("model.context")) {
     fail_usage("--minutes: expected at least ", tuning::kLeastContext * tuning::kLeastRows,
-               " tokens of text, got about ", static_cast<std::int64_t>(data.unique));
+               " tokens of text, got about ", static_cast<std::int64_t>(data.unique), ", of ", describe(text));
   }
   draft.choose("model.context", context,
                fmt::format("{:g} min, and {} tokens of training text", draft.request().minutes, amount(data.unique)));
@@ -125,7 +125,7 @@ Plan plan_language_model(const PlanRequest& request) {
   choose_documents(draft);
   choose_text_tokenizer(draft, size);
   DataSize data = in_tokens(draft.config(), size);
-  choose_context(draft, data);
+  choose_context(draft, data, size);
   choose_blocks(draft);
   choose_batch(draft, tuning::kFirstStepTokens, "");
   const std::int64_t vocab = vocab_size(draft.config(), size);

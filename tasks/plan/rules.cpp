@@ -62,11 +62,6 @@ std::int64_t vocab_for(double size, std::span<const tuning::VocabRow> rows) {
   return (row == rows.end() ? rows.back() : *row).vocab;
 }
 
-double token_bytes_for(std::int64_t vocab) {
-  const double doublings = std::max(0.0, std::log2(static_cast<double>(vocab) / 256));
-  return tuning::kTokenBytesBase + tuning::kTokenBytesPerDoubling * doublings;
-}
-
 std::int64_t context_for(double minutes, double tokens) {
   std::int64_t context = minutes < tuning::kLongContextMinutes ? tuning::kContext : tuning::kLongContext;
   while (context > 0 && static_cast<double>(context * tuning::kLeastRows) > tokens) {

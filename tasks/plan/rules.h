@@ -43,8 +43,6 @@ std::int64_t micro_steps_for(std::int64_t step_tokens, std::int64_t context, std
 // Returns the vocabulary of byte pairs for a text of `size` bytes, or for `size` sentences: the vocabulary of the first
 // row that reaches this size.
 std::int64_t vocab_for(double size, std::span<const tuning::VocabRow> rows);
-// Returns about how many bytes a token of such a vocabulary has.
-double token_bytes_for(std::int64_t vocab);
 
 // Returns the context for a training of `minutes` minutes on `tokens` tokens of text: a power of two; 0 if the text is
 // too short for the shortest context.

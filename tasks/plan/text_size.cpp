@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <unordered_set>
+#include <utility>
 
 #include "core/error.h"
 #include "core/text/utf8.h"
@@ -14,6 +15,7 @@
 #include "tasks/plan/rules.h"
 #include "tasks/plan/sizes.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/train_tokenizer.h"
 
 namespace tapeformer {
 namespace {
@@ -48,14 +50,15 @@ std::size_t different_words(std::string_view text) {
   return words.size();
 }
 
-// A full sample may end within a character.
-bool is_utf8(const FilesBeginning& sample) {
+// A full sample may end within a character, of which it keeps nothing.
+void end_with_character(FilesBeginning& sample) {
   constexpr std::size_t kLongestCharacter = 4;
   const std::size_t invalid = find_invalid_utf8(sample.text);
-  return invalid == std::string::npos || (sample.is_full() && sample.text.size() - invalid < kLongestCharacter);
+  if (sample.is_full() && invalid != std::string::npos && sample.text.size() - invalid < kLongestCharacter)
+    sample.text.resize(invalid);
 }
 
-TextSize scaled(const std::string& sample, double times) {
+TextSize scaled(std::string sample, double times) {
   std::unordered_set<std::string_view> different;
   double characters = 0, lines = 0, empty_lines = 0;
   for (std::size_t at = 0; at < sample.size();) {
@@ -71,7 +74,9 @@ TextSize scaled(const std::string& sample, double times) {
           .lines = times * lines,
           .empty_lines = times * empty_lines,
           .different = different.size(),
-          .words = different_words(sample)};
+          .words = different_words(sample),
+          .is_utf8 = find_invalid_utf8(sample) == std::string::npos,
+          .sample = std::move(sample)};
 }
 
 }  // namespace
@@ -93,9 +98,9 @@ TextSize size_of_files(const std::vector<std::string>& inputs) {
   // An empty text has no mean token size, by which a plan divides, and is refused before any speed is measured.
   check(!sample.text.empty(), paths.front().string(), paths.size() > 1 ? " and the other files are" : " is",
         " empty, expected text");
-  TextSize size = scaled(sample.text, stored / std::max(sample.of_bytes, 1.0));
-  size.is_utf8 = is_utf8(sample);
-  return size;
+  const double times = stored / std::max(sample.of_bytes, 1.0);
+  end_with_character(sample);
+  return scaled(std::move(sample.text), times);
 }
 
 TextSize size_of_text(const Config::Data& data) {
@@ -127,18 +132,17 @@ std::int64_t vocab_size(const Config& config, const TextSize& text) {
   return characters ? static_cast<std::int64_t>(text.different) : config.tokenizer.vocab;
 }
 
-double token_bytes(const Config& config, const TextSize& text) {
-  const double character = text.bytes / std::max(text.characters, 1.0);
-  if (!config.tokenizer.file.empty()) return character * token_bytes_for(vocab_size(config, text));
-  switch (config.tokenizer.kind) {
-    case TokenizerKind::character:
-      return character;
-    case TokenizerKind::word:
-      return character * tuning::kWordCharacters;
-    case TokenizerKind::bpe:
-      return character * token_bytes_for(config.tokenizer.vocab);
-  }
-  return character;
+double token_bytes(const Config::Tokenizer& tokenizer, const TextSize& text, std::string_view also) {
+  if (tokenizer.file.empty() && tokenizer.kind == TokenizerKind::character)
+    return text.bytes / std::max(text.characters, 1.0);
+  const std::string_view learned_from[] = {text.sample, also};
+  const auto encoder =
+      tokenizer.file.empty()
+          ? train_tokenizer({.kind = word_of(tokenizer.kind), .vocab = tokenizer.vocab, .special_tokens = {}},
+                            learned_from)
+          : Tokenizer::load(tokenizer.file);
+  const auto tokens = static_cast<double>(encoder->encode(text.sample).size());
+  return static_cast<double>(text.sample.size()) / std::max(tokens, 1.0);
 }
 
 std::string describe(const TextSize& size) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tasks/plan/plan.h"
@@ -16,6 +17,7 @@ struct TextSize {
   std::size_t different = 0;  // different characters in the sample
   std::size_t words = 0;      // different words in the sample, between white space
   bool is_utf8 = true;        // whether the sample is valid UTF-8, as a tokenizer of characters needs it
+  std::string sample = {};    // the beginning of the text
 };
 
 // Reads the beginning of the files, at most tuning::kSampleBytes of each and of all together. Compressed files are
@@ -30,8 +32,11 @@ TextSize size_of_text(const Config::Data& data);
 void choose_text_tokenizer(PlanDraft& draft, const TextSize& text);
 // Returns about how many different tokens the tokenizer of the configuration has.
 std::int64_t vocab_size(const Config& config, const TextSize& text);
-// Returns about how many bytes of the text a token has, with the tokenizer of the configuration.
-double token_bytes(const Config& config, const TextSize& text);
+// Returns about how many bytes of the text a token has: the sample is encoded by the tokenizer's file or, without one,
+// by a tokenizer that learns from the sample and from `also`, another text that the training's tokenizer learns from.
+// Throws Error as Tokenizer::load(), TokenizerTrainer and encode() do, and UsageError for a vocabulary that is too
+// small.
+double token_bytes(const Config::Tokenizer& tokenizer, const TextSize& text, std::string_view also = {});
 
 // "1.1 million bytes of text with 65 different characters"
 std::string describe(const TextSize& size);

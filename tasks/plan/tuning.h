@@ -47,7 +47,6 @@ inline constexpr std::int64_t kMostCharacters = 200;
 // The vocabulary of byte pairs for texts of up to `up_to` bytes that a language model reads (kTextVocab; measured with
 // 1.1 to 11 MB, docs/learning.md), for texts with labels (kLabelVocab), and for up to `up_to` pairs of sentences
 // (kPairVocab). A text of few different words has fewer tokens: at most so many for each word, and kTextVocab's least.
-// The bytes of a token are about those of English prose.
 struct VocabRow {
   double up_to;
   std::int64_t vocab;
@@ -56,8 +55,6 @@ inline constexpr VocabRow kTextVocab[] = {{3e5, 512}, {1.2e6, 1024}, {50e6, 4096
 inline constexpr double kTokensOfWord = 3;
 inline constexpr VocabRow kLabelVocab[] = {{1e6, 512}, {5e6, 1024}, {25e6, 2048}, {200e6, 4096}, {1e300, 8192}};
 inline constexpr VocabRow kPairVocab[] = {{3000, 512}, {10000, 2000}, {20000, 4000}, {200000, 8000}, {1e300, 16000}};
-inline constexpr double kTokenBytesBase = 1, kTokenBytesPerDoubling = 0.55;  // 1 + 0.55 log2(vocab / 256)
-inline constexpr double kWordCharacters = 5;                                 // of a word with the space before it
 
 // A step's tokens: the tokens of the training divided by the wanted steps, as a power of two, within these limits
 // (kFewestPairStepTokens for a translation).

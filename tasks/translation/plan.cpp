@@ -56,6 +56,14 @@ void choose_pair_tokenizer(PlanDraft& draft, const TargetSize& target) {
   draft.choose("tokenizer.vocab", vocab_for(target.sentences, tuning::kPairVocab), reason);
 }
 
+// A joint tokenizer learns from both sides; otherwise the target side has one of its own.
+double target_token_bytes(const Config& config, const TextSize& target) {
+  Config::Tokenizer tokenizer = config.tokenizer;
+  if (!tokenizer.joint) tokenizer.file = tokenizer.target_file;
+  const bool apart = tokenizer.joint && tokenizer.file.empty() && !config.data.source.empty();
+  return token_bytes(tokenizer, target, apart ? size_of_files({config.data.source}).sample : "");
+}
+
 // Chooses the number of micro-steps in a step: fewer in a short training, so that it still has enough steps.
 void choose_micro_steps(PlanDraft& draft, double tokens) {
   const std::int64_t batch = std::max<std::int64_t>(draft.integer("train.batch_tokens"), 1);
@@ -89,7 +97,7 @@ Plan plan_translation(const PlanRequest& request) {
   choose_clock(draft, tuning::kTranslationCooldown);
   const TargetSize target = training_pairs(request.given.data);
   choose_pair_tokenizer(draft, target);
-  const double of_token = token_bytes(draft.config(), target.text);
+  const double of_token = target_token_bytes(draft.config(), target.text);
   // Each sentence has an end.
   const auto tokens = [&](const TargetSize& size) { return size.text.bytes / of_token + size.sentences; };
   const std::optional<TargetSize> valid = validation_pairs(request.given.data);

@@ -3,7 +3,9 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/random.h"
 #include "tasks/plan/rules.h"
+#include "tasks/plan/text_size.h"
 #include "tests/data/texts.h"
 #include "tests/temp_folder.h"
 #include "tests/train/plan/fake_timer.h"
@@ -236,14 +238,53 @@ TEST_CASE("plan: sizes of files are told without reading them, compressed ones b
                     "--minutes: expected text in files, whose size is known, got standard input, "
                     "which can be read only once");
   // So many tokens would need more different words.
-  folder.write("same.txt", std::string(2'000'000, ' ') + "always the same");
+  std::string lines;
+  while (lines.size() < 2'000'000) lines += "always the same\n";
+  folder.write("same.txt", lines);
   request.given.data.text = {(folder.path / "same.txt").string()};
   const Plan same = make_plan(request);
   CHECK(chosen(same, "tokenizer.kind") == "bpe");
   CHECK(chosen(same, "tokenizer.vocab") == "512");
   folder.write("short.txt", "A short text.");
   request.given.data.text = {(folder.path / "short.txt").string()};
-  CHECK_THROWS_WITH(make_plan(request), "--minutes: expected at least 512 tokens of text, got about 11");
+  CHECK_THROWS_WITH(
+      make_plan(request),
+      "--minutes: expected at least 512 tokens of text, got about 11, of 13 bytes of text with 10 different "
+      "characters");
+}
+
+TEST_CASE("plan: the tokens of a text are those that its own byte pairs make of it") {
+  const TempFolder folder;
+  FakeMachine machine;
+  PlanRequest request = stories(machine, 1);
+  request.given.data.corpus = "";
+  const auto use = [&](const std::string& text) {
+    request.given.data.text = {folder.write("text.txt", text).string()};
+    return size_of_files(request.given.data.text);
+  };
+  const auto repeated = [](const std::string& line) {
+    std::string text;
+    while (text.size() < 1'300'000) text += line;
+    return text;
+  };
+  // Tokens of such texts grow until the whole text is a few of them.
+  for (const char* line : {"a", "\n", "あ"}) {
+    CAPTURE(line);
+    use(repeated(line));
+    CHECK_THROWS_WITH(make_plan(request), doctest::Contains("--minutes: expected at least 512 tokens of text, got "));
+    CHECK_THROWS_WITH(make_plan(request),
+                      doctest::Contains(", of 1.3 million bytes of text with 1 different characters"));
+  }
+  const Config::Tokenizer pairs{.kind = TokenizerKind::bpe, .vocab = 512, .file = {}, .target_file = {}};
+  CHECK(token_bytes(pairs, use(repeated("The same line once more.\n"))) == doctest::Approx(25.0 / 7).epsilon(1e-4));
+  CHECK_NOTHROW(make_plan(request));
+  std::string noise;
+  RandomStream random({.seed = 1});
+  for (int i = 0; i < 1'300'000; ++i) noise += static_cast<char>(random.below(256));
+  CHECK(token_bytes(pairs, use(noise)) < 1.1);
+  CHECK_NOTHROW(make_plan(request));
+  const Config::Tokenizer words{.kind = TokenizerKind::word, .vocab = 512, .file = {}, .target_file = {}};
+  CHECK(token_bytes(words, use(repeated("The same line once more.\n"))) == doctest::Approx(25.0 / 7).epsilon(1e-4));
 }
 
 TEST_CASE("plan: products in 8 bits or bf16 where the CPU has them, unless more exact ones are clearly faster") {

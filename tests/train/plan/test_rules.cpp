@@ -76,13 +76,11 @@ TEST_CASE("plan: a step is cut into micro-steps whose activations fit into the m
   CHECK(micro_steps_for(1024, 256, 12, 768, 1 << 20) == 4);  // never less than a row
 }
 
-TEST_CASE("plan: vocabularies grow with the text, and so do their tokens") {
+TEST_CASE("plan: vocabularies grow with the text") {
   constexpr tuning::VocabRow kRows[] = {{100, 300}, {1000, 500}, {1e300, 700}};
   CHECK(vocab_for(100, kRows) == 300);
   CHECK(vocab_for(101, kRows) == 500);
   CHECK(vocab_for(1e12, kRows) == 700);
-  CHECK(token_bytes_for(65) == tuning::kTokenBytesBase);
-  CHECK(token_bytes_for(1024) == tuning::kTokenBytesBase + 2 * tuning::kTokenBytesPerDoubling);
 }
 
 TEST_CASE("plan: the context is long where there are minutes and text, and 0 where the text is too short") {
