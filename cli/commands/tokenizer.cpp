@@ -116,13 +116,26 @@ void print_ids(std::span<const std::int32_t> ids, std::string_view separator) {
   print_line("{}", joined(ids, separator));
 }
 
+// Returns the ids of a line of standard input. If a user types it, a line that has no ids gets a warning.
+std::vector<std::int32_t> ids_of_line(const Tokenizer& tokenizer, const std::string& line, std::int64_t number,
+                                      bool typed) {
+  try {
+    return tokenizer.encode(line);
+  } catch (const Error& error) {
+    if (!typed) fail("line ", number, ": ", error.what());
+    log_warning("not encoded: {}", error.what());
+    return {};
+  }
+}
+
 void encode_input(TokenizerArguments& arguments) {
   const auto tokenizer = load(arguments);
   if (arguments.lines) {
     constexpr std::int64_t kLinesAtOnce = 1024;
     InputLines input("encoding");
+    std::int64_t number = 0;
     for (std::vector<std::string> lines; input.next(kLinesAtOnce, lines); flush_results()) {
-      for (const std::string& line : lines) print_ids(tokenizer->encode(line), " ");
+      for (const std::string& line : lines) print_ids(ids_of_line(*tokenizer, line, ++number, input.typed()), " ");
     }
     return;
   }

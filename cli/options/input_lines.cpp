@@ -36,6 +36,7 @@ std::int64_t bytes_left_of_file() {
 InputLines::InputLines(std::string doing)
     : doing_(std::move(doing)),
       all_bytes_(bytes_left_of_file()),
+      typed_(::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0),
       shows_progress_(!is_quiet() && ::isatty(STDOUT_FILENO) == 0) {}
 
 bool InputLines::next(std::int64_t most, std::vector<std::string>& lines) {

@@ -25,6 +25,9 @@ class InputLines {
   bool next(std::int64_t most, std::vector<std::string>& lines);
   // Reads one line.
   bool next(std::string& line);
+  // Whether a user types the lines and sees the answers. A line that cannot be answered then gets a warning, where
+  // other input ends with an error.
+  bool typed() const { return typed_; }
 
  private:
   std::string take();
@@ -38,7 +41,7 @@ class InputLines {
   // The lines and bytes that were taken; the bytes of the file that were unread at first, or 0 if standard input is not
   // a file.
   std::int64_t lines_ = 0, bytes_ = 0, all_bytes_ = 0;
-  bool shows_progress_;
+  bool typed_, shows_progress_;
   double begin_ = steady_seconds();
   ProgressLine progress_ = ProgressLine::standard_error();
 };

@@ -156,8 +156,17 @@ void write_vectors(const EmbedArguments& arguments) {
   } else {
     InputLines input("embedding");
     std::int64_t number = 0;
-    for (std::string line; input.next(line);) embed(++number, line);
-    check(number > 0, "embed: expected lines of text on standard input, got none");
+    for (std::string line; input.next(line);) {
+      try {
+        embed(++number, line);
+      } catch (const UsageError&) {
+        throw;
+      } catch (const Error& error) {
+        if (!input.typed()) throw;
+        log_warning("{}", error.what());
+      }
+    }
+    check(tokens > 0, "embed: expected lines of text on standard input, got none");
   }
   writer.commit();
   if (unknown > 0) {

@@ -119,10 +119,13 @@ class TextGenerator {
         continue;
       }
       const StopSignal stop({{SIGINT}});
-      if (text.empty()) {
-        text = prompt_tokens(run_, line);
-      } else {
-        append(text, run_.tokenizer->encode_continuation(str_cat(line_end, line)));
+      try {
+        append(text, text.empty() ? prompt_tokens(run_, line)
+                                  : run_.tokenizer->encode_continuation(str_cat(line_end, line)));
+      } catch (const Error& error) {  // a character has no token
+        if (!lines.typed()) fail("line ", lines.number(), ": ", error.what());
+        log_warning("not continued: {}", error.what());
+        continue;
       }
       warn_of_unseen(text, "the conversation");
       const std::span<const std::int32_t> seen = seen_part(*run_.model, text, options_.context);

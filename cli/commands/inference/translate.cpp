@@ -108,6 +108,22 @@ std::string one_line(std::string text) {
   return output_text(std::move(text));
 }
 
+// Translates lines, of which the first has this number. If a user types them, a line that cannot be translated becomes
+// an empty one, with a warning.
+std::vector<LineTranslation> translated(const TrainedTranslator& run, std::span<const std::string_view> lines,
+                                        const TranslateOptions& options, std::int64_t first, bool typed) {
+  const PairTokenizers& both = run.tokenizers;
+  try {
+    return translate_lines(*run.model, *both.source, *both.target, both.symbols, lines, options, first);
+  } catch (const Error& error) {
+    if (!typed) throw;
+    log_warning("not translated: {}", error.what());
+    LineTranslation none;
+    none.texts = {""}, none.scores = {0};
+    return std::vector<LineTranslation>(lines.size(), none);
+  }
+}
+
 void translate_input(const TranslateArguments& arguments) {
   TranslateOptions options = arguments.search.checked();
   if ((arguments.heads.layer || arguments.heads.head) && arguments.alignments.empty() && arguments.pharaoh.empty() &&
@@ -126,7 +142,7 @@ void translate_input(const TranslateArguments& arguments) {
   std::int64_t number = 0;  // the number of lines read so far
   // Each group has many batches, so that sentences of similar length can be batched together.
   constexpr std::int64_t kMaxBatch = 1 << 16;  // a larger --batch does not make the groups larger
-  while (input.next(16 * std::min(options.batch, kMaxBatch), lines)) {
+  while (input.next(input.typed() ? 1 : 16 * std::min(options.batch, kMaxBatch), lines)) {
     const std::vector<std::string_view> views(lines.begin(), lines.end());
     for (std::size_t i = 0; i < views.size(); ++i) {
       const std::size_t invalid = find_invalid_utf8(views[i]);
@@ -135,8 +151,7 @@ void translate_input(const TranslateArguments& arguments) {
       }
     }
     if (brackets) use_brackets(*brackets, views, number + 1, options);
-    const auto translations = translate_lines(*run.model, *tokenizers.source, *tokenizers.target, tokenizers.symbols,
-                                              views, options, number + 1);
+    const auto translations = translated(run, views, options, number + 1, input.typed());
     for (std::size_t i = 0; i < lines.size(); ++i, ++number) {
       const LineTranslation& line = translations[i];
       if (line.dropped_tokens > 0) {

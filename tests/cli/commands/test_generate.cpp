@@ -158,3 +158,19 @@ TEST_CASE("generate: a conversation continues each line with those before it, un
   const std::string shown = box.run_on_terminal(80, "tapeformer " + options + "1 --interactive -q", "Once\n\x04");
   CHECK(shown.find("> " + result_of(box, options + "1 --prompt Once") + "> ") != shown.npos);
 }
+
+TEST_CASE("generate: a line with an unknown character gets a warning where it was typed, else an error with its number") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 5");
+  const std::string options = "generate run --tokens 20 --seed ", unknown = "character 'ß' (U+00DF) at byte ";
+  const std::string first = result_of(box, options + "1 --prompt Once");
+  const std::string both = result_of(box, options + "2 --prompt", {first + "The"});
+  const std::string shown =
+      box.run_on_terminal(80, "tapeformer " + options + "1 --interactive -q 2>errors.txt", "Once\nGrüße\nThe\n\x04");
+  CHECK(shown.find("> " + first + "> > " + both.substr(first.size()) + "> ") != shown.npos);
+  CHECK(box.read("errors.txt").starts_with("warning: not continued: char tokenizer: character 'ü' (U+00FC) at byte "));
+  const Outcome piped = box.run(options + "1 --interactive -q", {}, "Once\nß\nThe\n");
+  CHECK(piped.exit_code == kFailure);
+  CHECK(piped.out == first);
+  CHECK(piped.tells("tapeformer: line 2: char tokenizer: " + unknown));
+}

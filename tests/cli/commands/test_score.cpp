@@ -176,6 +176,14 @@ TEST_CASE("translate: what cannot become a tree is refused with its line") {
   check_error(box, kFailure,
               "line 1: grammar brackets: the shortest tree of the sentence has 7 tokens, expected at most 6",
               words + " --max-length 6", {}, "Ann slept\n");
+  // Where the lines are typed, the others become trees.
+  const std::string tree = result_of(box, words + " --beam 1", {}, "Ann slept\n");
+  const std::string shown = box.run_on_terminal(200, "NO_COLOR=1 tapeformer " + words + " --beam 1 -q",
+                                                "Ann slept\nzebras slept\nAnn slept\n\x04");
+  CHECK(
+      shown.find(tree +
+                 "warning: not translated: line 2: grammar brackets: the model has no tokens for the word zebras\n\n" +
+                 tree) != shown.npos);
   check_error(box, kUsage, "--grammar: …", "translate pairs --grammar json");
 }
 

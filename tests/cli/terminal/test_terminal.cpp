@@ -146,3 +146,22 @@ TEST_CASE("terminal: names of files cannot drive the terminal through messages")
   CHECK(has(outcome.err, "a\\x1B[2J\\u202Eb"));
   CHECK_FALSE(has(outcome.err, "\x1b"));
 }
+
+TEST_CASE("terminal: a typed line that cannot be answered gets a warning, and the next line its answer") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 1");
+  const std::string typed = "Once\nß\nOnce\n\x04";
+  const std::string warning =
+      "char tokenizer: character 'ß' (U+00DF) at byte 0 is not in the vocabulary; a bpe tokenizer takes any bytes\n";
+  const std::string encode = "tokenizer encode run/tokenizer.json --lines";
+  const std::string ids = result_of(box, encode, {}, "Once\n");
+  // What is typed ahead is echoed first.
+  CHECK(has(box.run_on_terminal(200, "NO_COLOR=1 tapeformer " + encode, typed),
+            ids + "warning: not encoded: " + warning + "\n" + ids));
+  CHECK(has(box.run_on_terminal(200, "NO_COLOR=1 tapeformer embed run -q --out vectors.jsonl", typed),
+            "warning: embed: line 2: " + warning));
+  CHECK(lines_in(box.read("vectors.jsonl")).size() == 2);
+  const Outcome piped = box.run(encode, {}, "Once\nß\n");
+  CHECK(piped.exit_code == kFailure);
+  CHECK(piped.err == "tapeformer: line 2: " + warning);
+}
