@@ -18,7 +18,6 @@
 #include "train/config/key_text.h"
 #include "train/config/run_config.h"
 #include "train/loop/run_summary.h"
-#include "train/run/metrics.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -104,7 +103,7 @@ class RunReader {
     const ResolvedConfig config = stored_config(load_run_config(folder.config()));
     compare(name, summary.unit, is_there(folder.tokenizer()) ? read_file(folder.tokenizer()) : "");
     ScalingRun run{
-        .name = name, .parameters = {}, .tokens = tokens_of(folder), .flops = {}, .loss = *summary.best_loss};
+        .name = name, .parameters = {}, .tokens = summary.best_tokens, .flops = {}, .loss = *summary.best_loss};
     const auto parameters = static_cast<double>(count_parameters(config).non_embedding);
     if (parameters > 0) run.parameters = parameters;
     if (run.tokens && run.parameters && !config.task_row().reads_sentences) run.flops = 6 * parameters * *run.tokens;
@@ -113,14 +112,6 @@ class RunReader {
   }
 
  private:
-  static std::optional<double> tokens_of(const RunFolder& folder) {
-    std::optional<double> tokens;
-    for (const Json& line : read_metrics(folder.metrics())) {
-      if (line.contains("tokens")) tokens = line["tokens"].get<double>();
-    }
-    return tokens;
-  }
-
   void compare(const std::string& name, const std::string& unit, const std::string& tokenizer) {
     if (first_.empty()) {
       first_ = name;

@@ -86,9 +86,11 @@ void read_evaluations(RunSummary& summary, std::string_view metric) {
   std::optional<double> best;  // smaller is better
   std::optional<double> best_bleu, last_bleu;
   std::int64_t last_bleu_step = 0;
+  std::optional<double> tokens;  // of the lines so far
   for (const auto& line : read_metrics(summary.run.metrics())) {
     summary.step = line["step"].get<std::int64_t>();  // until the newest checkpoint says better
     summary.elapsed_s = line.value("elapsed_s", summary.elapsed_s);
+    if (const auto read = number_of(line, "tokens")) tokens = read;
     for (const std::string prefix : {"eval_", "average_"}) {
       const auto value = number_of(line, prefix + name);
       if (!value) continue;
@@ -97,7 +99,7 @@ void read_evaluations(RunSummary& summary, std::string_view metric) {
       const auto bleu = number_of(line, prefix + "bleu");
       if (bleu && prefix == "eval_") last_bleu = bleu, last_bleu_step = summary.step;
       if (best && cost >= *best) continue;
-      best = cost, best_bleu = bleu;
+      best = cost, best_bleu = bleu, summary.best_tokens = tokens;
       take_measures(summary, line, prefix);
     }
   }

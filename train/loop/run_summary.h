@@ -23,6 +23,7 @@ struct RunSummary {
   std::string unit;  // the unit of the loss: "nats per token"; losses with different units cannot be compared
   // The results of the best evaluation: of the best checkpoint, or of the average if its evaluation is better.
   std::optional<double> best_loss, bits_per_byte;
+  std::optional<double> best_tokens;  // the targets that training had scored by then; of an average: by its last step
   // Its other metrics, by name. BLEU comes last. Not every evaluation has it: where the best one does not, it is that
   // of the last one that does, and bleu_step says of which.
   std::vector<std::pair<std::string, double>> measures;

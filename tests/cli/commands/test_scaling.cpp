@@ -99,6 +99,28 @@ TEST_CASE("scaling fit: a run without a loss is left out by name, and too few ot
   CHECK(few.tells("no scaling law can be fitted: L(N): it needs at least 3 different N, got 2"));
 }
 
+TEST_CASE("scaling fit: the best loss of a run belongs to the tokens that had been read then") {
+  const Sandbox box;
+  const auto write_run = [&](const std::string& name, int layers, const std::string& lines) {
+    box.write(name + "/config.toml", "[model]\ndim = 16\nheads = 2\nlayers = " + std::to_string(layers) + "\n");
+    box.write(name + "/metrics.jsonl", lines);
+  };
+  const auto line = [](int step, const std::string& rest) {
+    return "{\"step\":" + std::to_string(step) + ",\"tokens\":" + std::to_string(100 * step) + rest + "}\n";
+  };
+  const std::string overfitted = line(1, ",\"eval_loss\":3") + line(2, ",\"eval_loss\":1.5") + line(3, ",\"loss\":1") +
+                                 line(4, ",\"eval_loss\":2");
+  write_run("all/a", 1, overfitted);
+  write_run("all/b", 2, overfitted + "{\"step\":4,\"averaged\":[2,4],\"average_loss\":1.25}\n");
+  write_run("all/c", 4, line(1, ",\"eval_loss\":1.125"));
+  const Json runs = json_of(box, "scaling fit all --entropy 0.5 --json")["runs"];
+  const double tokens[] = {200, 400, 100};
+  for (int run = 0; run < 3; ++run) {
+    CHECK(runs[run]["D"] == tokens[run]);
+    CHECK(runs[run]["C"] == 6 * tokens[run] * runs[run]["N"].get<double>());
+  }
+}
+
 TEST_CASE("scaling fit: what cannot be fitted is said in one line") {
   const Sandbox box("gpt");
   box.write("few.jsonl", points(3, 1));
