@@ -30,14 +30,42 @@ std::string default_template(const nlohmann::json& list, const std::string& orig
   fail(origin, ": chat_template: expected one that is called default, got none");
 }
 
-// The settings beside a tokenizer, and whether they have a template of their own.
+nlohmann::json parse_object(std::string_view text, const std::string& origin) {
+  auto json = parse_json<nlohmann::json>(text, origin + ": ");
+  check(json.is_object(), origin, ": expected a JSON object, got ", json.type_name());
+  return json;
+}
+
+// An empty object if there is no such file.
+nlohmann::json read_object(const std::filesystem::path& file) {
+  return is_there(file) ? parse_object(read_file(file), file.string()) : nlohmann::json::object();
+}
+
+ChatSettings settings_of(const nlohmann::json& config, const std::string& origin) {
+  ChatSettings settings{.bos_token = setting(config, "bos_token", origin),
+                        .eos_token = setting(config, "eos_token", origin)};
+  const auto found = config.find("chat_template");
+  if (found == config.end() || found->is_null()) return settings;
+  settings.chat_template =
+      found->is_array() ? default_template(*found, origin) : setting(config, "chat_template", origin);
+  return settings;
+}
+
+// The settings beside a tokenizer, and whether they have a template of their own. As in transformers, the tokens of an
+// older folder, whose tokenizer_config.json has no added_tokens_decoder, are those of special_tokens_map.json.
 std::pair<ChatSettings, bool> read_beside(const std::filesystem::path& tokenizer) {
   const std::filesystem::path folder = is_folder(tokenizer) ? tokenizer : tokenizer.parent_path();
-  const std::filesystem::path file = folder / "tokenizer_config.json", alone = folder / "chat_template.jinja";
-  const std::string text = is_there(file) ? read_file(file) : "{}";
-  ChatSettings settings = ChatSettings::from_json(text, file.string());
-  if (!is_there(alone))
-    return {settings, !parse_json<nlohmann::json>(text).value("chat_template", nlohmann::json()).is_null()};
+  const std::filesystem::path file = folder / "tokenizer_config.json", alone = folder / "chat_template.jinja",
+                              map = folder / "special_tokens_map.json";
+  nlohmann::json config = read_object(file);
+  if (!config.contains("added_tokens_decoder")) {
+    const nlohmann::json tokens = read_object(map);
+    for (const char* const key : {"bos_token", "eos_token"}) {
+      if (tokens.contains(key)) config[key] = setting(tokens, key, map.string());
+    }
+  }
+  ChatSettings settings = settings_of(config, file.string());
+  if (!is_there(alone)) return {settings, !config.value("chat_template", nlohmann::json()).is_null()};
   settings.chat_template = read_file(alone);
   return {settings, true};
 }
@@ -52,15 +80,7 @@ std::string ChatSettings::to_json() const {
 }
 
 ChatSettings ChatSettings::from_json(std::string_view text, const std::string& origin) {
-  const auto json = parse_json<nlohmann::json>(text, origin + ": ");
-  check(json.is_object(), origin, ": expected a JSON object, got ", json.type_name());
-  ChatSettings settings{.bos_token = setting(json, "bos_token", origin),
-                        .eos_token = setting(json, "eos_token", origin)};
-  const auto found = json.find("chat_template");
-  if (found == json.end() || found->is_null()) return settings;
-  settings.chat_template =
-      found->is_array() ? default_template(*found, origin) : setting(json, "chat_template", origin);
-  return settings;
+  return settings_of(parse_object(text, origin), origin);
 }
 
 std::optional<ChatSettings> ChatSettings::find_beside(const std::filesystem::path& tokenizer) {

@@ -22,8 +22,9 @@ struct ChatSettings {
   std::string to_json() const;
   // Throws Error that begins with `origin` for a text that is not such a file. A file without a template has ChatML.
   static ChatSettings from_json(std::string_view text, const std::string& origin);
-  // Reads what is beside a tokenizer's file, or in its folder: tokenizer_config.json, and chat_template.jinja, which
-  // newer folders have for the template. nullopt: there is no template.
+  // Reads what is beside a tokenizer's file, or in its folder: tokenizer_config.json, special_tokens_map.json, which
+  // older folders have for the tokens, and chat_template.jinja, which newer ones have for the template. nullopt: there
+  // is no template.
   static std::optional<ChatSettings> find_beside(const std::filesystem::path& tokenizer);
   // The same, with ChatML if there is no template.
   static ChatSettings beside(const std::filesystem::path& tokenizer);

@@ -249,6 +249,10 @@ TEST_CASE("conversations: settings are read as Hugging Face writes them") {
   folder.write("chat_template.jinja", "b");
   CHECK(ChatSettings::find_beside(folder.path).value().chat_template == "b");
   CHECK(ChatSettings::beside(folder.path / "tokenizer.json").eos_token == "</s>");
+  folder.write("special_tokens_map.json", R"({"bos_token": {"content": "<b>"}, "eos_token": "<e>"})");  // older folders
+  CHECK(ChatSettings::beside(folder.path).bos_token == "<b>");
+  folder.write("tokenizer_config.json", R"({"eos_token": "</s>", "added_tokens_decoder": {}})");
+  CHECK(ChatSettings::beside(folder.path).eos_token == "</s>");
   CHECK_THROWS_WITH_AS(ChatSettings::from_json(R"({"eos_token": 3})", "x"),
                        "x: eos_token: expected a string, got number", Error);
 }
