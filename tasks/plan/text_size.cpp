@@ -61,11 +61,15 @@ void end_with_character(FilesBeginning& sample) {
 TextSize scaled(std::string sample, double times) {
   std::unordered_set<std::string_view> different;
   double characters = 0, lines = 0, empty_lines = 0;
+  std::size_t line = 0;  // where the present line begins
   for (std::size_t at = 0; at < sample.size();) {
     const auto length = static_cast<std::size_t>(read_utf8(sample, at).length);
     different.insert(std::string_view(sample).substr(at, length));
-    lines += sample[at] == '\n';
-    empty_lines += sample[at] == '\n' && at > 0 && sample[at - 1] == '\n';
+    if (sample[at] == '\n') {
+      ++lines;
+      empty_lines += line > 0 && (at == line || (at == line + 1 && sample[line] == '\r'));
+      line = at + 1;
+    }
     ++characters;
     at += length;
   }

@@ -132,17 +132,19 @@ TEST_CASE("plan: labels are learned from scratch by an encoder; with train.init_
 
 TEST_CASE("plan: where a line is a word, empty lines end the examples") {
   const TempFolder folder;
-  std::string words;
-  for (int i = 0; i < 400; ++i) words += (i % 4 == 3 ? "ball\tO\n\n" : "red\tO\n");
-  folder.write("labels", words);
-  FakeMachine machine;
-  PlanRequest request = request_of(machine, 1);
-  request.given.task.kind = "tag";
-  request.given.data.labels = (folder.path / "labels").string();
-  const Plan plan = make_plan(request);
-  const auto batch = std::ranges::find(plan.keys, "train.batch", &PlannedKey::key);
-  REQUIRE(batch != plan.keys.end());
-  CHECK(batch->reason == "100 examples");
+  for (const std::string end : {"\n", "\r\n"}) {
+    std::string words;
+    for (int i = 0; i < 400; ++i) words += (i % 4 == 3 ? "ball\tO" + end + end : "red\tO" + end);
+    folder.write("labels", words);
+    FakeMachine machine;
+    PlanRequest request = request_of(machine, 1);
+    request.given.task.kind = "tag";
+    request.given.data.labels = (folder.path / "labels").string();
+    const Plan plan = make_plan(request);
+    const auto batch = std::ranges::find(plan.keys, "train.batch", &PlannedKey::key);
+    REQUIRE(batch != plan.keys.end());
+    CHECK(batch->reason == "100 examples");
+  }
 }
 
 TEST_CASE(
