@@ -36,9 +36,9 @@ struct PendingExample {
   std::vector<std::pair<std::string, bool>> lines = {};
 };
 
-// Reads standard input and predicts some lines at a time. The answer to an empty line, and to a line that cannot be
-// read, is an empty line (with --json: null), so that answers and lines correspond. In CoNLL format every line is
-// repeated, and a word's line has its label appended.
+// Reads standard input and predicts the lines that have come, some at a time. The answer to an empty line, and to a
+// line that cannot be read, is an empty line (with --json: null), so that answers and lines correspond. In CoNLL format
+// every line is repeated, and a word's line has its label appended.
 class Predictor {
  public:
   explicit Predictor(const PredictArguments& arguments)
@@ -57,9 +57,13 @@ class Predictor {
   void answer_input() {
     const kernels::MatmulPrecisionScope precision(run_.matmul);
     InputLines input("predicting");
-    for (std::string line; input.next(line);) {
-      ++number_;
-      is_conll() ? take_conll(std::move(line)) : take_line(line);
+    // Each group has many batches; it is smaller where no more lines have come, and what it completes is answered.
+    constexpr std::int64_t kMaxBatch = 1 << 16;  // a larger --batch does not make the groups larger
+    for (std::vector<std::string> lines; input.next(16 * std::min(arguments_.batch, kMaxBatch), lines); flush()) {
+      for (std::string& line : lines) {
+        ++number_;
+        is_conll() ? take_conll(std::move(line)) : take_line(line);
+      }
     }
     if (is_conll()) end_sentence();
     flush();
@@ -193,7 +197,7 @@ Command predict_command() {
       .options = {run_argument(arguments->run),
                   checkpoint_option(arguments->run),
                   task_option(arguments->run),
-                  {"--batch", &arguments->batch, "Lines that are read at once [16]", {.least = 1}},
+                  {"--batch", &arguments->batch, "Lines that the model reads at once [16]", {.least = 1}},
                   {"--format",
                    &arguments->format,
                    "lines: a text a line; conll: a word a line, which comes out as it is with its label behind it; an "

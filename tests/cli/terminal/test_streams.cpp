@@ -91,6 +91,17 @@ TEST_CASE("pipes: commands read texts from them as from files") {
         result_of(box, "eval pairs --source source.txt --target target.txt"));
 }
 
+TEST_CASE("pipes: predict answers a line when it comes, as translate does, for a program that waits for the answer") {
+  const Sandbox box("tag");
+  box.train("run", "--train.steps 1");
+  const Outcome outcome =
+      run_in_shell(box,
+                   "mkfifo in out; \"$0\" predict run -q < in > out & exec 3> in 4< out; echo 'One day' >&3; "
+                   "timeout 20 head -n 1 <&4 > answer; exec 3>&-; wait");
+  CHECK(outcome.exit_code == 0);
+  CHECK(box.read("answer") == result_of(box, "predict run", {}, "One day\n"));
+}
+
 #if !defined(TAPEFORMER_ADDRESS_SANITIZER)  // it takes terabytes of address space
 TEST_CASE("memory: a limit of the address space that is too low is told before a training begins, and nothing hangs") {
   const Sandbox box("gpt");
