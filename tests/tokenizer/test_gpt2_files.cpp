@@ -70,6 +70,34 @@ TEST_CASE("gpt2 files: another pattern is named in the first line of merges.txt,
         }) == "m: line 1: unknown pattern \"o200k\", expected gpt2, cl100k, qwen2 or smollm");
 }
 
+TEST_CASE("gpt2 and rank files: rules for which they have no place are said, as Qwen2's normalization") {
+  const TemporaryFolder folder("rules");
+  auto file = nlohmann::ordered_json::parse(small()->to_json());
+  file["normalizer"] = {{"type", "NFC"}};
+  file["added_tokens"][0]["rstrip"] = true;
+  file["post_processor"] = nlohmann::ordered_json::parse(
+      R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},)"
+      R"( {"Sequence": {"id": "A", "type_id": 0}}], "pair": [],)"
+      R"( "special_tokens": {"<s>": {"id": "<s>", "ids": [258], "tokens": ["<s>"]}}})");
+  const auto tokenizer = Tokenizer::from_json(file.dump(), "t");
+  CHECK(tokenizer->save(folder.path / "t.json").empty());
+  const auto as_in = [&](const std::string& files, const std::string& name) {
+    const std::vector<std::string> lines = tokenizer->save(folder.path / name);
+    REQUIRE(lines.size() >= 3);
+    return std::vector(lines.end() - 3, lines.end()) ==
+           std::vector{
+               files +
+                   " have no place for Unicode's normalization form C: whoever reads them gives other ids "
+                   "to text that is not in that form",
+               files + " have no place for the special tokens around a text: whoever reads them puts none there",
+               files +
+                   " have no place for what special tokens do with the text beside them (lstrip, rstrip, "
+                   "normalized): whoever reads them leaves it as it is"};
+  };
+  CHECK(as_in("GPT-2's files", "pair/"));
+  CHECK(as_in("tiktoken's files", "t.tiktoken"));
+}
+
 TEST_CASE("gpt2 files: read back equal, ids as vocab.json has them") {
   const auto tokenizer = train("bpe", 350, std::string(kStory) + "\u00E9\U0001F642\"\\", {"<|endoftext|>", "\u00DF x"});
   CHECK(read(write_gpt2_files(*tokenizer))->to_json() == tokenizer->to_json());

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <system_error>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "tokenizer/bpe/bpe_tokenizer.h"
 #include "tokenizer/formats/gpt2_files.h"
 #include "tokenizer/formats/pieces_json.h"
 #include "tokenizer/formats/tiktoken_file.h"
@@ -35,6 +37,25 @@ bool is_json(const fs::path& path, std::string_view text) {
   if (path.extension() == ".json" || path.extension() == ".tiktoken") return path.extension() == ".json";
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first != text.npos && text[first] == '{';
+}
+
+// Returns a sentence for each rule of the tokenizer, besides its split pattern, that only a tokenizer.json holds.
+std::vector<std::string> rules_without_place(const Tokenizer& tokenizer, std::string_view files) {
+  const auto* const bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer);
+  const bool has_flags = std::ranges::any_of(tokenizer.special_ids(), [&](std::int32_t id) {
+    const SpecialTokenFlags flags = tokenizer.special_flags(id);
+    return flags.normalized || flags.lstrip || flags.rstrip;
+  });
+  std::vector<std::string> lines;
+  const auto add = [&](bool lost, std::string_view what, std::string_view effect) {
+    if (lost) lines.push_back(str_cat(files, " have no place for ", what, ": ", effect));
+  };
+  add(bpe && bpe->composes(), "Unicode's normalization form C",
+      "whoever reads them gives other ids to text that is not in that form");
+  add(!tokenizer.frame().json.empty(), "the special tokens around a text", "whoever reads them puts none there");
+  add(has_flags, "what special tokens do with the text beside them (lstrip, rstrip, normalized)",
+      "whoever reads them leaves it as it is");
+  return lines;
 }
 
 }  // namespace
@@ -73,8 +94,11 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path, const FileOptio
 std::vector<std::string> Tokenizer::save(const fs::path& path) const {
   if (path.extension() == ".tiktoken") {
     write_file_atomically(path, write_tiktoken_file(*this));
-    return {str_cat("tiktoken's files do not hold the split pattern, ", name_of(*split_pattern()),
-                    special_ids().empty() ? "" : ", and the special tokens", ": name what is missing on reading")};
+    std::vector<std::string> lines = rules_without_place(*this, "tiktoken's files");
+    lines.insert(lines.begin(),
+                 str_cat("tiktoken's files do not hold the split pattern, ", name_of(*split_pattern()),
+                         special_ids().empty() ? "" : ", and the special tokens", ": name what is missing on reading"));
+    return lines;
   }
   check(!path.string().ends_with(kWordsName), path.string(), ": the format of BERT's ", kWordsName,
         " can only be read: expected another name");
@@ -96,9 +120,12 @@ std::vector<std::string> Tokenizer::save(const fs::path& path) const {
   merges.append(files.merges);
   vocab.commit();
   merges.commit();
-  if (split_pattern() == SplitPattern::gpt2) return {};
-  return {str_cat("GPT-2's files have no place for the split pattern, ", name_of(*split_pattern()),
-                  ": the first line of merges.txt names it, but other programs will split by gpt2's")};
+  std::vector<std::string> lines = rules_without_place(*this, "GPT-2's files");
+  if (split_pattern() == SplitPattern::gpt2) return lines;
+  lines.insert(lines.begin(), str_cat("GPT-2's files have no place for the split pattern, ", name_of(*split_pattern()),
+                                      ": the first line of merges.txt names it, but other programs will split by "
+                                      "gpt2's"));
+  return lines;
 }
 
 }  // namespace tapeformer
