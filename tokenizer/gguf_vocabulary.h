@@ -29,8 +29,8 @@ struct GgufVocabulary {
 // Throws Error that begins with `origin` for what is not supported.
 std::unique_ptr<Tokenizer> tokenizer_of(const GgufVocabulary& vocabulary, const std::string& origin);
 
-// The vocabulary of a tokenizer; `warnings` gets a sentence for each text to which llama.cpp gives other ids. Throws
-// Error for a tokenizer that has no place in GGUF.
+// The vocabulary of a tokenizer; `warnings` gets a sentence for each text to which llama.cpp, or tokenizer_of(),
+// gives other ids. Throws Error for a tokenizer that has no place in GGUF.
 GgufVocabulary gguf_vocabulary(const Tokenizer& tokenizer, std::vector<std::string>& warnings);
 
 }  // namespace tapeformer

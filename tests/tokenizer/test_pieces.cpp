@@ -299,6 +299,10 @@ TEST_CASE("gguf vocabulary: a tokenizer gives the same ids after it") {
   }
   CHECK(all.front()->encode("The gull came down") == read(llama)->encode("The gull came down"));
   CHECK(warnings.size() == 1);
+  json qwen2 = named("qwen2");
+  qwen2["normalizer"] = nullptr;
+  gguf_vocabulary(*read(qwen2), warnings);
+  CHECK(warnings.back().starts_with("an import of the file brings text into Unicode's normalization form C"));
 }
 
 TEST_CASE("gguf vocabulary: what has no place there is refused by name") {

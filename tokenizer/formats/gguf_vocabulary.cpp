@@ -172,11 +172,14 @@ GgufVocabulary write_byte_level(const BpeTokenizer& bpe, std::vector<std::string
   for (const BpeMerge& merge : bpe.merges()) out.merges.push_back(written[merge.left] + " " + written[merge.right]);
   const bool whole = pattern == SplitPattern::cl100k;  // what llama.cpp does for the pattern
   const auto as_read = read_byte_level(out);
-  const bool reads_whole = dynamic_cast<const BpeTokenizer&>(*as_read).whole_pretokens();
-  check(whole ? reads_whole == bpe.whole_pretokens() : !bpe.whole_pretokens(), "model.ignore_merges: expected ", whole,
-        " for GGUF's ", out.pre, ", since some tokens follow from no merges");
+  const auto& read = dynamic_cast<const BpeTokenizer&>(*as_read);
+  check(whole ? read.whole_pretokens() == bpe.whole_pretokens() : !bpe.whole_pretokens(),
+        "model.ignore_merges: expected ", whole, " for GGUF's ", out.pre, ", since some tokens follow from no merges");
   if (bpe.composes()) {
     warnings.push_back("llama.cpp does not bring text into Unicode's normalization form C, as the tokenizer does");
+  } else if (read.composes()) {
+    warnings.push_back(
+        "an import of the file brings text into Unicode's normalization form C, as Qwen2 does, and this tokenizer not");
   }
   return out;
 }
