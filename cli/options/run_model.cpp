@@ -1,6 +1,7 @@
 #include "cli/options/run_model.h"
 
 #include "cli/terminal/messages.h"
+#include "data/text/encode_text.h"
 #include "generate/generator.h"
 #include "tasks/common/text_start.h"
 
@@ -61,6 +62,13 @@ std::int32_t text_start(const TrainedLanguageModel& run) {
 
 std::vector<std::int32_t> beginning_tokens(const TrainedLanguageModel& run, std::string_view prompt) {
   return beginning_tokens(run.config, *run.tokenizer, *run.model, prompt, run.is_imported());
+}
+
+void warn_of_unknown(std::span<const std::int32_t> ids, const Tokenizer& tokenizer, std::string_view what) {
+  const std::int64_t unknown = count_unknown(ids, tokenizer);
+  if (unknown == 0) return;
+  log_warning("{} of {} tokens of {} are words or characters that the vocabulary does not have: the model reads {}",
+              unknown, ids.size(), what, tokenizer.token_bytes(*tokenizer.unknown_id()));
 }
 
 std::vector<std::int32_t> ordinary_ids(const Tokenizer& tokenizer) {

@@ -43,6 +43,10 @@ std::vector<std::int32_t> prompt_tokens(const TrainedLanguageModel& run, std::st
 std::int32_t text_start(const TrainedLanguageModel& run);
 std::vector<std::int32_t> beginning_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
+// Warns if a text has words or characters that the vocabulary does not have, which the model reads as the unknown
+// token. `what` names the text.
+void warn_of_unknown(std::span<const std::int32_t> ids, const Tokenizer& tokenizer, std::string_view what);
+
 // The tokens of the tokenizer's model, without special and added ones.
 std::vector<std::int32_t> ordinary_ids(const Tokenizer& tokenizer);
 

@@ -66,6 +66,7 @@ std::vector<AttentionText> of_language_model(const AttentionArguments& arguments
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const std::vector<std::int32_t> ids = prompt_tokens(run, arguments.text);
   check_length(ids, run.model->can_exceed_context() ? std::nullopt : run.model->context());
+  warn_of_unknown(ids, *run.tokenizer, "the text");
   const std::vector<std::string> texts = texts_of(*run.tokenizer, ids);
   AttentionText text{attention_of(*run.model, ids), texts, texts};
   if (arguments.lens) add_lens(text, logit_lens(*run.model, ids, kLensTokens), *run.tokenizer);
@@ -89,6 +90,7 @@ AttentionText read_text_encoder(const AttentionArguments& arguments, const Train
     ids.push_back(symbols.separator);
   }
   check_length(ids, run.model->context());
+  warn_of_unknown(ids, *run.tokenizer, "the text");
   const std::vector<std::string> texts = texts_of(*run.tokenizer, ids);
   return {attention_of(*run.model, ids), texts, texts};
 }
@@ -149,6 +151,7 @@ std::vector<AttentionText> of_translator(const AttentionArguments& arguments) {
   if (context) --*context;  // one position is for the end of the source, or the beginning of the target
   check_length(source_ids, context);
   if (!target_ids.empty()) check_length(target_ids, context);
+  warn_of_unknown(source_ids, *source, "the source");
   std::vector<AttentionMap> maps = attention_of(*run.model, source_ids, target_ids, symbols);
 
   std::vector<std::string> sources = texts_of(*source, source_ids), outputs = texts_of(*target, target_ids);

@@ -56,6 +56,7 @@ void print_fill(const FillArguments& arguments) {
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const MaskedSymbols symbols = masked_symbols(*run.tokenizer);
   const std::vector<std::int32_t> ids = row_of(arguments.text, *run.tokenizer, symbols);
+  warn_of_unknown(ids, *run.tokenizer, "the text");
   const std::int64_t context = run.model->context().value_or(std::ssize(ids));
   check(std::ssize(ids) <= context, "fill: the text has ", ids.size(), " tokens with [CLS] and [SEP], the model reads ",
         "at most ", context);

@@ -63,6 +63,7 @@ class TextGenerator {
 
   void answer_prompt() {
     const Beginning beginning{beginning_tokens(run_, arguments_.prompt), arguments_.prompt};
+    warn_of_unknown(beginning.ids, *run_.tokenizer, "the prompt");
     warn_of_unseen(beginning.ids, "the prompt");
     for (std::int64_t i = 0; i < arguments_.samples; ++i) {
       if (arguments_.samples > 1 && !arguments_.json) print_line("--- seed {} ---", options_.seed);
@@ -76,6 +77,7 @@ class TextGenerator {
   void search_prompt() {
     const kernels::MatmulPrecisionScope precision(run_.matmul);
     const Beginning beginning{beginning_tokens(run_, arguments_.prompt), arguments_.prompt};
+    warn_of_unknown(beginning.ids, *run_.tokenizer, "the prompt");
     warn_of_unseen(beginning.ids, "the prompt");
     const double begin = steady_seconds();
     const auto found = search_texts(*run_.model, beginning.ids,
@@ -120,8 +122,10 @@ class TextGenerator {
       }
       const StopSignal stop({{SIGINT}});
       try {
-        append(text, text.empty() ? prompt_tokens(run_, line)
-                                  : run_.tokenizer->encode_continuation(str_cat(line_end, line)));
+        const std::vector<std::int32_t> ids =
+            text.empty() ? prompt_tokens(run_, line) : run_.tokenizer->encode_continuation(str_cat(line_end, line));
+        warn_of_unknown(ids, *run_.tokenizer, "the line");
+        append(text, ids);
       } catch (const Error& error) {  // a character has no token
         if (!lines.typed()) fail("line ", lines.number(), ": ", error.what());
         log_warning("not continued: {}", error.what());

@@ -159,7 +159,8 @@ TEST_CASE("generate: a conversation continues each line with those before it, un
   CHECK(shown.find("> " + result_of(box, options + "1 --prompt Once") + "> ") != shown.npos);
 }
 
-TEST_CASE("generate: a line with an unknown character gets a warning where it was typed, else an error with its number") {
+TEST_CASE(
+    "generate: a line with an unknown character gets a warning where it was typed, else an error with its number") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 5");
   const std::string options = "generate run --tokens 20 --seed ", unknown = "character 'ß' (U+00DF) at byte ";
@@ -173,4 +174,19 @@ TEST_CASE("generate: a line with an unknown character gets a warning where it wa
   CHECK(piped.exit_code == kFailure);
   CHECK(piped.out == first);
   CHECK(piped.tells("tapeformer: line 2: char tokenizer: " + unknown));
+}
+
+TEST_CASE("generate: a warning counts the words of a prompt that the vocabulary does not have") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 1 --tokenizer.kind word --tokenizer.vocab 300");
+  const std::string words =
+      " are words or characters that the vocabulary does not have: the model reads <unk>\nwarning: ";
+  const std::string command = "generate run --tokens 2 -q ";
+  CHECK(box.run(command + "--prompt", {"Once"}).err == "");
+  CHECK(box.run(command + "--prompt", {"Once xyzzy"}).err + "warning: " ==
+        "warning: 1 of 2 tokens of the prompt" + words);
+  CHECK(box.run(command + "--beam 2 --prompt", {"Once xyzzy"}).err + "warning: " ==
+        "warning: 1 of 2 tokens of the prompt" + words);
+  CHECK(box.run(command + "--interactive", {}, "xyzzy\nOnce\n").err + "warning: " ==
+        "warning: 1 of 1 tokens of the line" + words);
 }
