@@ -19,12 +19,11 @@ void check_masked(const ResolvedConfig& config) {
   require_separate_windows(config);
 }
 
-// A product costs two operations per weight. Only the masked positions, usually 15 %, go through the head.
+// A product costs two operations per weight. Only the chosen positions go through the head.
 double masked_head_flops(const ResolvedConfig& config, const Module& model, const ModelVocabulary& vocabulary) {
-  constexpr double kMasked = 0.15;
   const std::int64_t dim = config.model.options.integer("dim");
   const std::int64_t tied = ties_embeddings(config.model.options) ? vocabulary.target * dim : 0;
-  return kMasked * 2 * static_cast<double>(model.parameter_count("head.") + tied);
+  return config.train.mlm_probability * 2 * static_cast<double>(model.parameter_count("head.") + tied);
 }
 
 // The optimum holds for rows in which every letter of the corpus, and nothing else, is a token.

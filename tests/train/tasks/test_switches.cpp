@@ -307,6 +307,10 @@ TEST_CASE("switches: a bert with a head of its own costs as much as with the emb
   const auto [tied_flops, tied_count] = costs("output");
   const auto [own_flops, own_count] = costs("none");
   CHECK(own_flops == tied_flops);
+  const ResolvedConfig twice = resolved({"model.type=bert", "train.mlm_probability=0.3"});
+  const TaskHeads& heads = twice.task_row().heads;
+  const std::unique_ptr<Module> model = heads.make(twice, vocabulary);
+  CHECK(heads.flops(twice, *model, vocabulary) == doctest::Approx(2 * tied_flops));
   CHECK(own_count == tied_count + 50 * 128);
   const ResolvedConfig bare = resolved({"model.type=bert", "model.norm_kind=none", "model.ff_bias=false"});
   for (const auto& entry : bare.task_row().heads.make(bare, vocabulary)->state_dict()) {
