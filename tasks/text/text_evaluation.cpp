@@ -11,6 +11,14 @@
 namespace tapeformer {
 namespace {
 
+// How a recurrent model reads a text.
+constexpr std::int64_t kRow = 128;     // tokens in one forward pass; results do not depend on it
+constexpr std::int64_t kWarmUp = 256;  // tokens before a stream that are read, but not scored, to build up its state
+
+StreamBatcher streams_of(TokenView tokens, std::int64_t streams) {
+  return StreamBatcher::every_token(tokens, streams, kRow, kWarmUp);
+}
+
 Tensor window_tensor(const std::vector<std::int32_t>& ids, const TextBatch& batch) {
   return Tensor::from(std::span<const std::int32_t>(ids), {batch.rows, batch.length});
 }
@@ -32,8 +40,6 @@ void check_stride(std::int64_t stride, std::int64_t context) {
 template <class Score>
 void for_text(const CausalModel& model, TokenView tokens, const WindowOptions& options,
               const ProgressCallback& progress, const Communicator& ranks, const Score& score) {
-  constexpr std::int64_t kRow = 128;     // tokens in one forward pass of a recurrent model; results do not depend on it
-  constexpr std::int64_t kWarmUp = 256;  // tokens before a stream that are read, but not scored, to build up its state
   if (!reads_in_order(model)) {
     WindowOptions windows = options;
     windows.context = window_context(model, options.context);
@@ -50,7 +56,7 @@ void for_text(const CausalModel& model, TokenView tokens, const WindowOptions& o
   RecurrentState state;
   // The first batches only warm up the later streams.
   const std::int64_t most = options.max_batches > 0 ? options.max_batches + kWarmUp / kRow : 0;
-  const StreamBatcher streams = StreamBatcher::every_token(tokens, options.batch, kRow, kWarmUp);
+  const StreamBatcher streams = streams_of(tokens, options.batch);
   const Communicator::Share rows = ranks.share(streams.streams());
   const std::int64_t batches = rows.size() > 0 ? scored_batches(streams, most) : 0;
   TextBatch batch;
@@ -78,6 +84,8 @@ void rank_token(std::span<const double> log_p, std::int32_t token, std::int64_t 
 }  // namespace
 
 bool reads_in_order(const CausalModel& model) { return model.recurrent() != nullptr; }
+
+std::int64_t stream_count(TokenView tokens, std::int64_t batch) { return streams_of(tokens, batch).streams(); }
 
 std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wanted) {
   const std::int64_t context = wanted ? wanted : most.value_or(kUnlimitedWindow);

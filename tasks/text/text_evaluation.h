@@ -20,9 +20,13 @@ struct WindowOptions {
   std::int64_t max_batches = 0;  // only the first batches are scored; 0: all
 };
 
-// Whether the model is recurrent. Such a model has no windows: it reads the text in order, cut into `batch` streams
-// that are read side by side. Each stream but the first also reads the 256 tokens before it, without scoring them.
+// Whether the model is recurrent. Such a model has no windows: it reads the text in order, cut into up to `batch`
+// streams that are read side by side. Each stream but the first also reads the 256 tokens before it, without scoring
+// them.
 bool reads_in_order(const CausalModel& model);
+// Returns the number of streams in which such a model reads the text: `batch`, or fewer if the text is so short that
+// some would be empty. Throws Error for fewer than two tokens.
+std::int64_t stream_count(TokenView tokens, std::int64_t batch);
 
 // The number of tokens in a window: `wanted`, or if that is 0, the default of WindowOptions. `most` is the longest
 // window that the model can read; nullopt: no limit. Throws UsageError for a longer one.

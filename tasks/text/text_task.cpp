@@ -71,7 +71,8 @@ EvalReport text_report(const EvalRequest& request, const TrainedModel& run, cons
   if (windows) {
     table << windows->context << ", stride " << windows->stride;
   } else {
-    table << "all before it, in " << request.batch << " parts";
+    const std::int64_t streams = stream_count(std::span<const std::int32_t>(text.ids), request.batch);
+    table << "all before it, in " << streams << (streams == 1 ? " part" : " parts");
   }
   table << ", " << run.checkpoint_text << '\n';
   return {with_run_keys(std::move(json), run), table.str()};

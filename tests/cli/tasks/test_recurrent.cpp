@@ -15,6 +15,18 @@ TEST_CASE("recurrent model: every command that reads a language model works, or 
   const auto json = nlohmann::ordered_json::parse(eval.out);
   CHECK(json["context"].is_null());
   CHECK(json["stride"].is_null());
+  // A short text has fewer parts than --batch.
+  box.write("short.txt", "The cat");
+  const auto parts_of = [&](const std::string& options) {
+    const std::string table = result_of(box, "eval run " + options), begin = "context        all before it, in ";
+    const std::size_t at = table.find(begin);
+    REQUIRE(at != table.npos);
+    return table.substr(at + begin.size(), table.find(',', at + begin.size()) - at - begin.size());
+  };
+  CHECK(parts_of("--text text.txt") == "16 parts");
+  CHECK(parts_of("--text text.txt --batch 3") == "3 parts");
+  CHECK(parts_of("--text text.txt --batch 1") == "1 part");
+  CHECK(parts_of("--text short.txt") == "6 parts");
   const auto surprisal = nlohmann::ordered_json::parse(box.run("surprisal run --text text.txt --json").out);
   CHECK(surprisal["mean_nats"].get<double>() == doctest::Approx(json["loss"].get<double>()).epsilon(1e-6));
   const auto info = nlohmann::ordered_json::parse(box.run("info run --seconds 0 --json").out);
