@@ -50,6 +50,7 @@ std::string why_no_data(const ResolvedConfig& config) {
   bool has_corpus = !data.corpus.empty();
   for (const auto& named : config.tasks) {
     const Config::TaskSection& task = named.second;
+    if (task.weight == 0) continue;  // the task is left out
     inputs.insert(inputs.end(), task.text.begin(), task.text.end());
     if (!task.labels.empty()) inputs.push_back(task.labels);
     has_corpus = has_corpus || !task.corpus.empty();

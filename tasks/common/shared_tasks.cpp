@@ -69,8 +69,7 @@ std::vector<std::string> SharedTask::metrics() const {
 std::vector<SharedTask> shared_tasks(const ResolvedConfig& config) {
   std::vector<SharedTask> tasks;
   for (const auto& [name, task] : config.tasks) {
-    ResolvedConfig alone = config_of_task(config, name, task);
-    if (task.weight > 0) tasks.push_back({name, task.weight, std::move(alone)});
+    if (task.weight > 0) tasks.push_back({name, task.weight, config_of_task(config, name, task)});
   }
   return tasks;
 }

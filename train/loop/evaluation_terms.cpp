@@ -93,6 +93,7 @@ std::optional<std::string> take_terms(TrainingState& state, const Objective& obj
 std::vector<std::string> trained_validation_files(const ResolvedConfig& config) {
   std::vector<std::string> lines = trained_files(config.values(), "");
   for (const auto& [name, task] : config.tasks) {
+    if (task.weight == 0) continue;  // the task is left out
     Config alone;
     alone.data.text = task.text, alone.data.valid = task.valid;
     alone.data.labels = task.labels, alone.data.valid_labels = task.valid_labels;

@@ -27,7 +27,13 @@ std::string name_of(const fs::path& path) {
 
 // Returns what a run was trained on, in a few words.
 std::string data_of(const ResolvedConfig& config) {
-  if (!config.tasks.empty()) return joined(config.tasks, " + ", [](const auto& task) { return task.first; });
+  if (!config.tasks.empty()) {
+    std::vector<std::string_view> tasks;
+    for (const auto& [name, task] : config.tasks) {
+      if (task.weight > 0) tasks.push_back(name);
+    }
+    return joined(tasks, " + ");
+  }
   const Config::Data& data = config.data;
   if (!data.corpus.empty()) return data.corpus;
   if (!data.text.empty()) return name_of(data.text.front()) + (data.text.size() > 1 ? ", …" : "");

@@ -13,6 +13,7 @@
 #include "tasks/multi_task/multi_task_data.h"
 #include "tasks/multi_task/multi_task_objective.h"
 #include "tests/train/tasks/task_toy.h"
+#include "train/loop/evaluation_terms.h"
 #include "train/loop/initial_weights.h"
 #include "train/loop/run_summary.h"
 
@@ -57,10 +58,25 @@ TEST_CASE("multi_task: a task of weight 0 changes no byte of what the others lea
   CHECK(weights_file(folder.path / "zero") == weights_file(folder.path / "without"));
   CHECK(read_file(RunFolder{folder.path / "zero"}.labels()) == read_file(RunFolder{folder.path / "without"}.labels()));
 
+  CHECK(summarize_run(RunFolder{folder.path / "zero"}).data == "tags + text");
+
   const auto alone = trained(weighted(folder, {{"text", 0}, {"topic", 0}}), folder.path / "alone");
   Config tag = tag_config(folder);
   tag.train.steps = 6;
   CHECK(alone->weights() == trained(tag, folder.path / "tag")->weights());
+}
+
+TEST_CASE("multi_task: a task of weight 0 is as if its section were not there: its data need not exist") {
+  const CacheFolder folder;
+  Config config = weighted(folder, {{"topic", -1}});
+  config.tasks["later"] = {.kind = "tag", .weight = 0};
+  config.tasks["gone"] = {
+      .kind = "masked_language_model", .weight = 0, .text = {"no-such-file"}, .valid = {"no-such-file"}};
+  const ResolvedConfig all = resolve(config);
+  CHECK(shared_tasks(all).size() == 2);
+  CHECK(trained_validation_files(all).empty());
+  config.tasks.at("later").weight = 1;
+  CHECK_THROWS_WITH_AS(resolve(config), "tasks.later: expected labels, got no training data", UsageError);
 }
 
 TEST_CASE("multi_task: a step draws a task in proportion to its rows^alpha, the same again after a resume") {
