@@ -41,13 +41,18 @@ struct MultiTaskObjectiveData : ObjectiveDataOf<MultiTaskData> {
     const std::vector<double> probabilities = data.probabilities();
     auto model = std::make_unique<MultiTaskModel>(make_model_with_heads(config, vocabulary(config)));
     std::vector<ModelPart> parts = find_task_row(config.family().task).heads.parts;
+    const bool all_have_labels =
+        std::ranges::all_of(data.tasks, [](const TaskData& task) { return task.task.has_labels(); });
+    ParameterRates rates;  // of the trunk, which a task of text trains as a whole
     double block_size = 0;
     std::vector<std::pair<double, std::function<double(const ForwardFlops&)>>> flops;
     for (std::size_t i = 0; i < data.tasks.size(); ++i) {
       const TaskData& task = data.tasks[i];
       const std::string& name = task.task.name;
       if (task.task.has_labels()) {
-        model->add(name, make_encoder_for_classification(task.task.config, model->trunk(), std::ssize(task.labels)));
+        auto classifier = make_encoder_for_classification(task.task.config, model->trunk(), std::ssize(task.labels));
+        if (all_have_labels && !rates) rates = classifier->rates(config.task.layer_decay);
+        model->add(name, std::move(classifier));
         parts.push_back({"task." + name, "classifier of " + name, {str_cat(kClassifierTensors, name, ".")}});
       }
       TrainingShape shape = task.data->shape(task.task.config);
@@ -55,6 +60,7 @@ struct MultiTaskObjectiveData : ObjectiveDataOf<MultiTaskData> {
       flops.emplace_back(probabilities[i] * shape.block_size, std::move(shape.flops));
     }
     return {.model = std::move(model),
+            .rates = std::move(rates),
             .parts = std::move(parts),
             .block_size = block_size,
             .flops = [flops = std::move(flops), block_size](const ForwardFlops& forward) {

@@ -79,6 +79,24 @@ TEST_CASE("multi_task: a task of weight 0 is as if its section were not there: i
   CHECK_THROWS_WITH_AS(resolve(config), "tasks.later: expected labels, got no training data", UsageError);
 }
 
+TEST_CASE("multi_task: the parameters that info counts as learning are those that learn") {
+  const CacheFolder folder;
+  Config config = weighted(folder, {{"text", -1}});
+  for (const bool freeze : {false, true}) {
+    config.task.freeze = freeze;
+    const AnyToy toy(config);
+    const TrainingShape shape = toy.resolved.task_row().prepare(toy.resolved, nullptr, {})->shape(toy.resolved);
+    const ParameterRates rates = toy.objective.rates();
+    REQUIRE(shape.rates);
+    for (const NamedParameter& parameter : shape.model->named_parameters()) {
+      CAPTURE(parameter.name);
+      CHECK(shape.rates(parameter.name) == rates(parameter.name));
+      if (parameter.name.starts_with("head.")) CHECK(rates(parameter.name) == 0);
+    }
+    CHECK(shape.rates("token_embedding.weight") == (freeze ? 0 : 1));
+  }
+}
+
 TEST_CASE("multi_task: a step draws a task in proportion to its rows^alpha, the same again after a resume") {
   const CacheFolder folder;
   const Config config = weighted(folder, {{"topic", -1}});
