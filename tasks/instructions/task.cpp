@@ -25,11 +25,6 @@ void check_instructions(const ResolvedConfig& config) {
           "task.kind: instructions trains on data.conversations or data.corpus, got ", kinds.empty() ? "" : kinds[0]);
   require(data.corpus.empty() || is_conversation_corpus(data.corpus),
           "data.corpus: expected conversations for task.kind = instructions, got ", data.corpus, ", which has none");
-  require(!data.within_document,
-          "data.within_document: expected false for task.kind = instructions, whose conversations are always read "
-          "apart, got true");
-  require(data.document == DocumentEnd::none, "data.document: expected none for task.kind = instructions, got ",
-          word_of(data.document));
   require(config.train.batch_tokens == 0, "train.batch_tokens: expected 0 for task.kind = instructions, got ",
           config.train.batch_tokens);
   require(config.train.length_groups == 1, "train.length_groups: expected 1 for task.kind = instructions, got ",

@@ -33,7 +33,7 @@ TrainedClassifier load_one_of_several(const ModelSource& source, const UsableChe
   const SharedTask task = task_with_labels(source, trained);
   auto tokenizer = Tokenizer::load(trained.run.tokenizer());
   std::vector<std::string> labels = read_labels(trained.run.labels(), task.name);
-  const std::shared_ptr<Model> trunk = make_model_with_heads(task.config, model_vocabulary(task.config, *tokenizer));
+  const std::shared_ptr<Model> trunk = make_model_with_heads(task.config, model_vocabulary(trained.config, *tokenizer));
   std::shared_ptr<EncoderForClassification> model =
       make_encoder_for_classification(task.config, trunk, std::ssize(labels));
   MultiTaskModel all(trunk);

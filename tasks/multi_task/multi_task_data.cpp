@@ -30,9 +30,8 @@ TaskData of_labels(const SharedTask& task, LabelledData data) {
 struct MultiTaskObjectiveData : ObjectiveDataOf<MultiTaskData> {
   using ObjectiveDataOf::ObjectiveDataOf;
 
-  ModelVocabulary vocabulary(const ResolvedConfig&) const override {
-    const TaskData& first = data.tasks.front();
-    return first.data->vocabulary(first.task.config);
+  ModelVocabulary vocabulary(const ResolvedConfig& config) const override {
+    return data.tasks.front().data->vocabulary(config);
   }
 
   // Returns means over the tasks, weighted by the probabilities with which steps draw them. The operations for each

@@ -26,8 +26,7 @@ std::uint64_t hash_of(const std::vector<std::uint64_t>& parts) {
 
 // The model that the tasks train.
 SharedModel shared_model(const ResolvedConfig& config, const MultiTaskData& data) {
-  const TaskData& first = data.tasks.front();
-  const ModelVocabulary vocabulary = first.data->vocabulary(first.task.config);
+  const ModelVocabulary vocabulary = data.tasks.front().data->vocabulary(config);
   const TaskRow& row = find_task_row(config.family().task);
   if (row.make_shared) return row.make_shared(config, vocabulary);
   return {make_model_with_heads(config, vocabulary), {}};

@@ -33,7 +33,6 @@ void check_sentences(const ResolvedConfig& config) {
   refuse(config.train.label_smoothing == 0, "train.label_smoothing", 0, config.train.label_smoothing);
   refuse(config.train.z_loss == 0, "train.z_loss", 0, config.train.z_loss);
   refuse(config.eval.batches == 0, "eval.batches", 0, config.eval.batches);
-  refuse(!config.data.within_document, "data.within_document", "false", "true");
 }
 
 SentenceData read_sentences(const ResolvedConfig& config, const RunFolder* resumed, const ProgressMaker& progress) {

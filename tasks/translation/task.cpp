@@ -21,8 +21,6 @@ void check_translation(const ResolvedConfig& config) {
   const std::string& family = config.family().name;
   require(config.data.text.empty(), "model.type: ", family,
           " trains on data.source and data.target, data.pairs or data.corpus, got data.text");
-  require(!config.data.within_document, "data.within_document: expected a language model as model.type beside it, got ",
-          family);
   require_no_masks(config);
 }
 

@@ -18,21 +18,22 @@ bool is_read(std::string_view key, ScheduleKind kind) {
   return !key.starts_with("cooldown") || kind == ScheduleKind::wsd;
 }
 
-// Whether the task reads this key: those of text that is cut into rows mean nothing where each row is an example.
-bool is_read(const ConfigEntry& entry, const Config& config, const TaskRow& task) {
+// Whether the task reads this key: those of text that is cut into rows mean nothing where each row is an example, and
+// those of a family's own head mean nothing where another one is trained.
+bool is_read(std::string_view name, const TaskRow& task) {
+  const auto is_one_of = [&](auto... names) { return ((name == names) || ...); };
   const bool reads_examples = task.reads_sentences && !task.is_multi_task;
-  const std::string_view key = entry.key.name;
-  if (entry.section == "train" && key == "sample_prompt") return task.makes_text && !reads_examples;
-  if (entry.section == "train") return !reads_examples || (key != "mlm_probability" && !key.starts_with("mask_"));
-  if (entry.section != "eval" || key != "stride" || !reads_examples) return true;
-  const auto context = config.model.options.find("context");  // which a stride that is not given follows
-  return entry.get(config) == (context != config.model.options.end() ? context->second : KeyValue(kUnlimitedWindow));
+  if (name == "train.sample_prompt") return task.makes_text && !reads_examples;
+  const bool of_rows = is_one_of("data.document", "data.text_field", "data.within_document", "tokenizer.sample",
+                                 "eval.stride", "train.mlm_probability", "train.mask_token", "train.mask_random");
+  return !of_rows || !reads_examples;
 }
 
 // Returns the key whose value says that nothing reads this one; "" if something may read it.
-std::string_view ruler_of(const ConfigEntry& entry, const Config& config) {
+std::string ruler_of(const ConfigEntry& entry, const Config& config) {
   const TaskRow& task = task_row_of(config);
-  const std::string_view key = entry.key.name, kind = config.task.kind == kNoTask ? "model.type" : "task.kind";
+  const std::string_view key = entry.key.name;
+  const std::string kind = config.task.kind == kNoTask ? "model.type" : "task.kind";
   if (entry.section == "task") return key == "kind" || std::ranges::count(task.keys, key) > 0 ? "" : "task.kind";
   if (entry.section == "schedule") {
     return !config.schedule.kind || is_read(key, *config.schedule.kind) ? "" : "schedule.kind";
@@ -46,7 +47,16 @@ std::string_view ruler_of(const ConfigEntry& entry, const Config& config) {
   if (entry.section == "eval" && key.starts_with("bleu_")) {
     return task.has_bleu ? "" : kind;
   }
-  return is_read(entry, config, task) ? "" : kind;
+  return is_read(entry.name(), task) ? "" : kind;
+}
+
+// Returns the value that resolve() gives to a key that is not given, where that is another than the default and not
+// listed in Config::derived: the file of a run has it, though nobody gave it.
+KeyValue resolved_default(const ConfigEntry& entry, const Config& config) {
+  const std::string name = entry.name();
+  if (name != "eval.stride") return entry.key.default_value;
+  const auto context = config.model.options.find("context");
+  return context != config.model.options.end() ? context->second : KeyValue(kUnlimitedWindow);
 }
 
 // Returns "beside schedule.kind = constant".
@@ -60,10 +70,11 @@ std::vector<IdleKey> idle_keys(const Config& config) {
   std::vector<IdleKey> keys;
   for (const ConfigEntry& entry : config_entries(config)) {
     const KeyValue value = entry.get(config);
-    if (value == entry.key.default_value) continue;
+    if (value == entry.key.default_value || value == resolved_default(entry, config)) continue;
+    if (config.derived && std::ranges::count(*config.derived, entry.name()) > 0) continue;
     const KeyValue expected = entry.name() == "eval.bleu_every" ? KeyValue(std::int64_t{0}) : entry.key.default_value;
-    const std::string_view ruler = ruler_of(entry, config);
-    if (!ruler.empty() && value != expected) keys.push_back({entry, ruler, expected});
+    std::string ruler = ruler_of(entry, config);
+    if (!ruler.empty() && value != expected) keys.push_back({entry, std::move(ruler), expected});
   }
   return keys;
 }

@@ -11,15 +11,16 @@ namespace tapeformer {
 
 struct IdleKey {
   ConfigEntry entry;
-  std::string_view ruler;  // the key because of whose value nothing reads it: "schedule.kind"
-  KeyValue expected;       // the value of a key that is not given, or for eval.bleu_every "never"
+  std::string ruler;  // the key because of whose value nothing reads it: "schedule.kind"
+  KeyValue expected;  // the value of a key that is not given, or for eval.bleu_every "never"
 };
 
 // Returns the keys with values that nothing reads because of another key's value: those of [task] beside a task that
 // does not read them, those of [schedule] beside a kind that has no use for them (any, while schedule.kind is auto),
 // train.outer_* where train.sync_every is 0, train.lora.* where train.lora.rank is 0, eval.bleu_* beside a task without
-// BLEU, train.sample_prompt beside a task that continues no text, and eval.stride and the rates of masks beside a task
-// whose rows are examples. Throws Error for an unknown task or model family.
+// BLEU, train.sample_prompt beside a task that continues no text, and what says how text is cut, learned from, masked
+// and evaluated beside a task whose rows are examples. Values that resolve() derives are not among them. Throws Error
+// for an unknown task or model family.
 std::vector<IdleKey> idle_keys(const Config& config);
 
 // Throws UsageError that names the first such key.

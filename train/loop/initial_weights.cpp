@@ -160,6 +160,7 @@ bool use_initial_tokenizers(Config& config) {
     return std::filesystem::absolute(file).lexically_normal().string();
   };
   config.tokenizer = trained;
+  config.tokenizer.sample = Config::Tokenizer().sample;  // no tokenizer is learned
   config.tokenizer.file = absolute(run.tokenizer());
   config.tokenizer.target_file = trained.joint ? "" : absolute(run.target_tokenizer());
   return true;

@@ -27,9 +27,9 @@ TEST_CASE("options: a generated corpus implies the model that reads it, or names
   CHECK(conversations.json()["type"] == "gpt");
   CHECK(conversations.tells("task.kind = instructions, since the corpus instructions has conversations\n"));
   box.write("pairs.tsv", "ab\tba\nabb\tbba\nb\tb\n");
-  for (const char* const data : {"--data.corpus paraphrases", "--data.pairs pairs.tsv"}) {
-    CHECK(info("--task.kind sentences " + std::string(data)).json()["type"] == "gpt");
-  }
+  CHECK(info("--task.kind sentences --data.corpus paraphrases").json()["type"] == "gpt");
+  CHECK(json_of(box, "info empty.toml --seconds 0 --json --task.kind sentences --data.pairs pairs.tsv")["type"] ==
+        "gpt");
   check_error(box, kUsage,
               "model.type: expected cnn_lstm or vit for the images of data.corpus = shapes, or transformer or "
               "rnn_seq2seq for its texts, got none",
@@ -58,14 +58,15 @@ TEST_CASE("options: what is not given of a model is what the data and train.init
 
   train(
       "--model.type bert --model.dim 24 --model.heads 2 --model.layers 2 --model.context 40 --model.dropout 0.1 "
-      "--tokenizer.kind word --data.text text.txt --out bert");
+      "--tokenizer.kind word --tokenizer.sample 1 --data.text text.txt --out bert");
   const std::string shape =
       "as in " + (box / "bert").string() +
       ": model.type = bert, model.layers = 2, model.heads = 2, model.dim = 24, model.context = 40";
   const Outcome tag = train("--train.init_from bert --data.labels labels.tsv --task.kind tag --out tag");
   CHECK(tag.tells(shape));
   CHECK(tag.tells("the weights and the tokenizer are those of"));
-  for (const char* line : {"type = \"bert\"", "dim = 24 ", "context = 40 ", "dropout = 0.0 ", "ff_dim = 96 "}) {
+  for (const char* line :
+       {"type = \"bert\"", "dim = 24 ", "context = 40 ", "dropout = 0.0 ", "ff_dim = 96 ", "sample = 64 "}) {
     CHECK_MESSAGE(has("tag", line), line);
   }
   // A configuration that no program has written does not list what follows other keys.

@@ -105,7 +105,7 @@ TEST_CASE("documents: asked for where there are none, in one line") {
   check_error(box, kUsage, "data.within_document: expected true or false, got \"yes\"",
               "train tiny.toml --out new --data.within_document yes");
   box.prepare_toy("transformer");
-  check_error(box, kUsage, "data.within_document: expected a language model as model.type beside it, got transformer",
+  check_error(box, kUsage, "data.document: expected none beside model.type = transformer, got line",
               std::string("train tiny.toml --out new ") + kDocuments);
 }
 

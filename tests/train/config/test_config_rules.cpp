@@ -296,7 +296,7 @@ TEST_CASE("config: training data is of one kind, whole, and right for the model"
 
   CHECK_NOTHROW(resolved({"data.text=a", "data.within_document=true"}));
   check_invalid({seq2seq, "data.pairs=a", "data.within_document=true"},
-                "data.within_document: expected a language model as model.type beside it, got transformer");
+                "data.within_document: expected false beside model.type = transformer, got true");
   check_invalid({"model.type=rnn", "data.text=a", "data.within_document=true"},
                 "data.within_document: expected false for rnn, which reads on where a document ends, got true");
   CHECK_FALSE(parse("[data]\ndocument = \"line\"\n").data.within_document);

@@ -85,6 +85,28 @@ TEST_CASE("config: keys of text that is cut into rows are refused beside a task 
                           "tasks.a.labels=a", "tasks.b.kind=language_model", "tasks.b.text=b"}));
 }
 
+TEST_CASE("config: a task reads the keys of text that is cut into rows only where it has such text") {
+  for (const std::string task : {"tag", "classify", "span", "sentences", "instructions"}) {
+    CAPTURE(task);
+    const std::string kind = "task.kind=" + task, beside = " beside task.kind = " + task + ", got ";
+    check_invalid({kind, "data.document=line"}, "data.document: expected none" + beside + "line");
+    check_invalid({kind, "data.text_field=body"}, "data.text_field: expected text" + beside + "body");
+    check_invalid({kind, "data.within_document=true"}, "data.within_document: expected false" + beside + "true");
+    check_invalid({kind, "tokenizer.sample=1"}, "tokenizer.sample: expected 64" + beside + "1");
+  }
+  for (const std::string type : {"transformer", "rnn_seq2seq", "vit", "cnn_lstm"}) {
+    CAPTURE(type);
+    const std::string family = "model.type=" + type, beside = " beside model.type = " + type + ", got ";
+    check_invalid({family, "data.document=file"}, "data.document: expected none" + beside + "file");
+    check_invalid({family, "data.within_document=true"}, "data.within_document: expected false" + beside + "true");
+  }
+  for (const std::string type : {"gpt", "bert", "rnn", "word2vec"}) {
+    CHECK_NOTHROW(resolved({"model.type=" + type, "data.document=line", "data.text_field=body", "tokenizer.sample=1"}));
+  }
+  CHECK_NOTHROW(resolved({"model.type=gpt", "task.kind=multi_task", "data.document=line", "data.within_document=true",
+                          "tasks.a.kind=tag", "tasks.a.labels=a", "tasks.b.kind=language_model", "tasks.b.text=b"}));
+}
+
 TEST_CASE("config: another schedule on the command line removes what it does not read, unless that is given too") {
   const Config file = parse("[schedule]\nkind = \"cosine\"\nmin_lr = 0.001\n");
   Config config = file;

@@ -200,10 +200,8 @@ TEST_CASE("instructions: a toy learns to answer, and a conversation goes on from
 TEST_CASE("instructions: what cannot be trained on is refused or left out") {
   const CacheFolder folder;
   const Config config = instructions_config();
-  check_refused(
-      config, "data.within_document", "true",
-      "data.within_document: expected false for task.kind = instructions, whose conversations are always read "
-      "apart, got true");
+  check_refused(config, "data.within_document", "true",
+                "data.within_document: expected false beside task.kind = instructions, got true");
   check_refused(config, "task.freeze", "true", "task.freeze: expected false beside task.kind = instructions, got true");
   check_refused(config, "data.corpus", "stories",
                 "data.corpus: expected conversations for task.kind = instructions, got stories, which has none");

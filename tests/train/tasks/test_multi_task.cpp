@@ -97,6 +97,21 @@ TEST_CASE("multi_task: the parameters that info counts as learning are those tha
   }
 }
 
+TEST_CASE("multi_task: the model keeps documents as the configuration says, whichever task comes first") {
+  const CacheFolder folder;
+  Config config = multi_task_config(folder);
+  config.model = tag_config(folder, "gpt").model;
+  config.tasks.erase("topic");
+  config.tasks.at("text").kind = "language_model";  // after "tags"
+  config.data.document = DocumentEnd::line;
+  for (const bool within : {false, true}) {
+    config.data.within_document = within;
+    const AnyToy toy(config);
+    const auto& objective = dynamic_cast<const MultiTaskObjective&>(toy.objective);
+    CHECK((objective.model().trunk()->document_token() >= 0) == within);
+  }
+}
+
 TEST_CASE("multi_task: a step draws a task in proportion to its rows^alpha, the same again after a resume") {
   const CacheFolder folder;
   const Config config = weighted(folder, {{"topic", -1}});
