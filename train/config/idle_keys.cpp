@@ -18,11 +18,15 @@ bool is_read(std::string_view key, ScheduleKind kind) {
   return !key.starts_with("cooldown") || kind == ScheduleKind::wsd;
 }
 
+// Whether the task trains the head that predicts tokens as the model's family has it, and nothing else.
+bool trains_family_head(const TaskRow& task) { return !task.has_labels && !task.tunes_vectors && !task.is_multi_task; }
+
 // Whether the task reads this key: those of text that is cut into rows mean nothing where each row is an example, and
 // those of a family's own head mean nothing where another one is trained.
 bool is_read(std::string_view name, const TaskRow& task) {
   const auto is_one_of = [&](auto... names) { return ((name == names) || ...); };
   const bool reads_examples = task.reads_sentences && !task.is_multi_task;
+  if (name == "train.bptt") return trains_family_head(task);
   if (name == "train.sample_prompt") return task.makes_text && !reads_examples;
   const bool of_rows = is_one_of("data.document", "data.text_field", "data.within_document", "tokenizer.sample",
                                  "eval.stride", "train.mlm_probability", "train.mask_token", "train.mask_random");
@@ -54,6 +58,7 @@ std::string ruler_of(const ConfigEntry& entry, const Config& config) {
 // listed in Config::derived: the file of a run has it, though nobody gave it.
 KeyValue resolved_default(const ConfigEntry& entry, const Config& config) {
   const std::string name = entry.name();
+  if (name == "train.bptt") return find_model_family(config.model.type).bptt;
   if (name != "eval.stride") return entry.key.default_value;
   const auto context = config.model.options.find("context");
   return context != config.model.options.end() ? context->second : KeyValue(kUnlimitedWindow);

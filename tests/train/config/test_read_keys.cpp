@@ -107,6 +107,19 @@ TEST_CASE("config: a task reads the keys of text that is cut into rows only wher
                           "tasks.a.kind=tag", "tasks.a.labels=a", "tasks.b.kind=language_model", "tasks.b.text=b"}));
 }
 
+TEST_CASE("config: train.bptt is refused where an rnn trains another head than its own") {
+  const std::string rnn = "model.type=rnn", tags = "tasks.a.kind=tag", labels = "tasks.a.labels=a";
+  check_invalid({rnn, "task.kind=tag", "train.bptt=32"}, "train.bptt: expected 0 beside task.kind = tag, got 32");
+  check_invalid({rnn, "task.kind=sentences", "train.bptt=32"},
+                "train.bptt: expected 0 beside task.kind = sentences, got 32");
+  check_invalid({rnn, "task.kind=multi_task", tags, labels, "train.bptt=32"},
+                "train.bptt: expected 0 beside task.kind = multi_task, got 32");
+  CHECK(resolved({rnn, "task.kind=instructions", "train.bptt=32"}).block_size() == 32);
+  const ResolvedConfig tagger = resolved({rnn, "task.kind=tag", "data.labels=a"});
+  CHECK(resolve(tagger.values()) == tagger);
+  CHECK(stored_config(tagger.values()).train.bptt == tagger.train.bptt);
+}
+
 TEST_CASE("config: another schedule on the command line removes what it does not read, unless that is given too") {
   const Config file = parse("[schedule]\nkind = \"cosine\"\nmin_lr = 0.001\n");
   Config config = file;
