@@ -23,8 +23,6 @@ void check_captioning(const ResolvedConfig& config) {
     require(kind == "data.images" || kind == "data.corpus", "model.type: ", family,
             " trains on data.images or data.corpus, got ", kind);
   }
-  require(config.tokenizer.joint, "tokenizer.joint: expected true for ", family,
-          ", whose sources are images, got false");
   require_no_masks(config);
 }
 

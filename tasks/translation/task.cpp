@@ -120,6 +120,7 @@ TaskRow translation_task() {
           .eval_input = "source",
           .makes_text = true,
           .has_bleu = true,
+          .has_two_tokenizers = true,
           .reads_sentences = true,
           .check = check_translation,
           .prepare = prepare_pairs,

@@ -81,8 +81,9 @@ struct TaskRow {
   // The metric in Evaluation::measures that is largest for the best checkpoint; empty: the best one has the smallest
   // loss.
   std::string metric = {};
-  bool makes_text = false;       // its models can generate samples (train.sample_every)
-  bool has_bleu = false;         // its models are also evaluated by BLEU (eval.bleu_every)
+  bool makes_text = false;          // its models can generate samples (train.sample_every)
+  bool has_bleu = false;            // its models are also evaluated by BLEU (eval.bleu_every)
+  bool has_two_tokenizers = false;  // sources and targets may have a tokenizer each (tokenizer.joint = false)
   bool reads_sentences = false;  // a row of a batch is an example, such as a sentence; else rows are cut from one text
   std::int64_t least_rows = 1;   // the fewest rows of a step whose loss means something
   // The keys of [task] that it reads, besides `kind`. The others must have their defaults.

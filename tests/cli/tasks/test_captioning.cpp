@@ -100,7 +100,8 @@ TEST_CASE("captions: what does not fit is refused in one line, and nothing is wr
   refused("train tiny.toml --model.image_size 24 --model.cells 5 --out other", 2,
           "model.image_size: expected a multiple of 20, since there are 5 cells to a side");
   refused("train tiny.toml --data.corpus reverse --out other", 2, "corpus: expected one with images");
-  refused("train tiny.toml --tokenizer.joint false --out other", 2, "tokenizer.joint: expected true for cnn_lstm");
+  refused("train tiny.toml --tokenizer.joint false --out other", 2,
+          "tokenizer.joint: expected true beside model.type = cnn_lstm, got false");
   refused("train --data.images shapes --out other", 2,
           "data.images: expected a model of images as model.type, got gpt");
   CHECK_FALSE(box.has("a.html"));

@@ -120,6 +120,17 @@ TEST_CASE("config: train.bptt is refused where an rnn trains another head than i
   CHECK(stored_config(tagger.values()).train.bptt == tagger.train.bptt);
 }
 
+TEST_CASE("config: a tokenizer of the target is refused beside a task that has one tokenizer") {
+  check_invalid({"tokenizer.joint=false"}, "tokenizer.joint: expected true beside model.type = gpt, got false");
+  check_invalid({"model.type=bert", "task.kind=tag", "tokenizer.joint=false"},
+                "tokenizer.joint: expected true beside task.kind = tag, got false");
+  check_invalid({"model.type=vit", "tokenizer.joint=false"},
+                "tokenizer.joint: expected true beside model.type = vit, got false");
+  check_invalid({"task.kind=sentences", "data.pairs=a", "tokenizer.joint=false", "tokenizer.target_file=t"},
+                "tokenizer.joint: expected true beside task.kind = sentences, got false");
+  CHECK_NOTHROW(resolved({"model.type=rnn_seq2seq", "tokenizer.joint=false", "tokenizer.target_file=t"}));
+}
+
 TEST_CASE("config: another schedule on the command line removes what it does not read, unless that is given too") {
   const Config file = parse("[schedule]\nkind = \"cosine\"\nmin_lr = 0.001\n");
   Config config = file;
