@@ -28,6 +28,7 @@ bool is_read(std::string_view name, const TaskRow& task) {
   const bool reads_examples = task.reads_sentences && !task.is_multi_task;
   if (name == "train.bptt") return trains_family_head(task);
   if (name == "train.sample_prompt") return task.makes_text && !reads_examples;
+  if (name == "train.sample_tokens") return task.makes_text && !task.has_bleu;
   if (is_one_of("tokenizer.joint", "tokenizer.target_file")) return task.has_two_tokenizers;
   const bool of_rows = is_one_of("data.document", "data.text_field", "data.within_document", "tokenizer.sample",
                                  "eval.stride", "train.mlm_probability", "train.mask_token", "train.mask_random");

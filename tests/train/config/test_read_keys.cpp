@@ -99,10 +99,13 @@ TEST_CASE("config: a task reads the keys of text that is cut into rows only wher
     const std::string family = "model.type=" + type, beside = " beside model.type = " + type + ", got ";
     check_invalid({family, "data.document=file"}, "data.document: expected none" + beside + "file");
     check_invalid({family, "data.within_document=true"}, "data.within_document: expected false" + beside + "true");
+    check_invalid({family, "train.sample_tokens=9"}, "train.sample_tokens: expected 100" + beside + "9");
+    CHECK_NOTHROW(resolved({family, "train.sample_every=9"}));
   }
   for (const std::string type : {"gpt", "bert", "rnn", "word2vec"}) {
     CHECK_NOTHROW(resolved({"model.type=" + type, "data.document=line", "data.text_field=body", "tokenizer.sample=1"}));
   }
+  CHECK_NOTHROW(resolved({"task.kind=instructions", "train.sample_tokens=9"}));
   CHECK_NOTHROW(resolved({"model.type=gpt", "task.kind=multi_task", "data.document=line", "data.within_document=true",
                           "tasks.a.kind=tag", "tasks.a.labels=a", "tasks.b.kind=language_model", "tasks.b.text=b"}));
 }
