@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "nn/interfaces/causal_model.h"
+#include "nn/optim/optimizers.h"
 #include "train/config/key_text.h"
 #include "train/config/rules.h"
 
@@ -35,6 +36,17 @@ bool is_read(std::string_view name, const TaskRow& task) {
   return !of_rows || !reads_examples;
 }
 
+// Returns the key because of which nothing reads an optimizer's key; "" if something may read it.
+std::string ruler_of_optimizer_key(std::string_view key, const Config& config) {
+  if (key != "state") return "";
+  const OptimizerRow& row = *find_optimizer_row(config.optimizer.name);
+  const KeyValues options = optimizer_options(row, config.optimizer.options);
+  const bool keeps_numbers = std::ranges::any_of(
+      Words<ParameterKind>::list, [&](const auto& kind) { return row.state_slabs(options, kind.first) > 0; });
+  if (keeps_numbers) return "";
+  return options.has("momentum") ? "optimizer.momentum" : "optimizer.name";
+}
+
 // Returns the key whose value says that nothing reads this one; "" if something may read it.
 std::string ruler_of(const ConfigEntry& entry, const Config& config) {
   const TaskRow& task = task_row_of(config);
@@ -44,6 +56,7 @@ std::string ruler_of(const ConfigEntry& entry, const Config& config) {
   if (entry.section == "schedule") {
     return !config.schedule.kind || is_read(key, *config.schedule.kind) ? "" : "schedule.kind";
   }
+  if (entry.section == "optimizer") return ruler_of_optimizer_key(key, config);
   if (entry.section == "train" && key.starts_with("outer_")) {
     return config.train.sync_every > 0 ? "" : "train.sync_every";
   }

@@ -134,6 +134,15 @@ TEST_CASE("config: a tokenizer of the target is refused beside a task that has o
   CHECK_NOTHROW(resolved({"model.type=rnn_seq2seq", "tokenizer.joint=false", "tokenizer.target_file=t"}));
 }
 
+TEST_CASE("config: a format of the optimizer's state is refused where it keeps none") {
+  const std::string sgd = "optimizer.name=sgd", none = "optimizer.momentum=0";
+  check_invalid({sgd, none, "optimizer.state=int8"},
+                "optimizer.state: expected f32 beside optimizer.momentum = 0.0, got int8");
+  CHECK_NOTHROW(resolved({sgd, none}));
+  CHECK_NOTHROW(resolved({sgd, "optimizer.state=int8"}));
+  CHECK_NOTHROW(resolved({"optimizer.name=muon", "optimizer.state=bf16"}));
+}
+
 TEST_CASE("config: another schedule on the command line removes what it does not read, unless that is given too") {
   const Config file = parse("[schedule]\nkind = \"cosine\"\nmin_lr = 0.001\n");
   Config config = file;
