@@ -104,7 +104,7 @@ Config tag_config(const TempFolder& folder, const std::string& type) {
     config.model.options["context"] = std::int64_t{24};
   }
   config.tokenizer.kind = TokenizerKind::word;
-  config.data.corpus = "";
+  remove_corpus(config);
   config.data.labels = folder.write("tag.tsv", text).string();
   config.data.valid_fraction = 0.2;
   config.task.kind = "tag";
@@ -145,6 +145,7 @@ Config multi_task_config(const TempFolder& folder) {
   config.tasks["topic"] = {.kind = "classify", .labels = classify_config(folder).data.labels};
   config.tasks["text"] = {.kind = "masked_language_model", .corpus = "stories"};
   config.data.labels.clear();
+  config.data.lines = 20;
   config.task.kind = "multi_task";
   return config;
 }

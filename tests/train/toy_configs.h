@@ -35,6 +35,12 @@ inline Config toy_config() {
   return config;
 }
 
+// Removes the generated corpus, so that other data can be named.
+inline void remove_corpus(Config& config) {
+  config.data.corpus = "";
+  config.data.lines = Config().data.lines;
+}
+
 // A tiny model of another family on the same lines.
 inline Config toy_config_of(const std::string& type, decltype(Config::Model::options) options) {
   Config config = toy_config();

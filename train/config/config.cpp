@@ -269,12 +269,6 @@ std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& 
   for (const auto& [name, values] : overrides) {
     if (!values.empty()) apply_override(config, name, values);
   }
-  for (const IdleKey& idle : idle_keys(config)) {
-    const std::string name = idle.entry.name(), ruler(idle.ruler);
-    if (!gives_value(overrides, ruler) || gives_value(overrides, name)) continue;
-    notes.push_back(str_cat(ruler, " replaces ", name, " = ", command_line_text(idle.entry.get(config))));
-    idle.entry.set(config, idle.expected);
-  }
   for (const DataKind& kind : all_data_kinds()) {
     const auto by = std::ranges::find_if(kind.training, [&](const auto& name) { return gives_value(overrides, name); });
     if (by == kind.training.end()) continue;
@@ -283,6 +277,12 @@ std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& 
       for (const std::string& name : other.training) replace_data_key(config, name, *by, overrides, notes);
       for (const std::string& name : other.validation) replace_data_key(config, name, *by, overrides, notes);
     }
+  }
+  for (const IdleKey& idle : idle_keys(config)) {
+    const std::string name = idle.entry.name();
+    if (!gives_value(overrides, idle.ruler) || gives_value(overrides, name)) continue;
+    notes.push_back(str_cat(idle.ruler, " replaces ", name, " = ", command_line_text(idle.entry.get(config))));
+    idle.entry.set(config, idle.expected);
   }
   return notes;
 }

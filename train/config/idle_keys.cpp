@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "nn/interfaces/causal_model.h"
 #include "nn/optim/optimizers.h"
+#include "train/config/data_kinds.h"
 #include "train/config/key_text.h"
 #include "train/config/rules.h"
 
@@ -47,6 +48,21 @@ std::string ruler_of_optimizer_key(std::string_view key, const Config& config) {
   return options.has("momentum") ? "optimizer.momentum" : "optimizer.name";
 }
 
+// Returns the key of the training data that makes nothing read data.lines or data.seed: it names no generated corpus.
+// The seed also draws the labelled examples that validate. A configuration without data is not complete yet.
+std::string ruler_of_corpus_key(std::string_view key, const Config& config) {
+  const bool is_seed = key == "seed";
+  if (!config.tasks.empty()) {
+    const bool reads = std::ranges::any_of(config.tasks, [&](const auto& task) {
+      return !task.second.corpus.empty() || (is_seed && !task.second.labels.empty());
+    });
+    return reads ? "" : "task.kind";
+  }
+  const std::vector<std::string> kinds = data_kinds(config.data);
+  const bool reads = !config.data.corpus.empty() || (is_seed && !config.data.labels.empty());
+  return reads || kinds.empty() ? "" : kinds.front();
+}
+
 // Returns the key whose value says that nothing reads this one; "" if something may read it.
 std::string ruler_of(const ConfigEntry& entry, const Config& config) {
   const TaskRow& task = task_row_of(config);
@@ -66,6 +82,7 @@ std::string ruler_of(const ConfigEntry& entry, const Config& config) {
   if (entry.section == "eval" && key.starts_with("bleu_")) {
     return task.has_bleu ? "" : kind;
   }
+  if (entry.section == "data" && (key == "lines" || key == "seed")) return ruler_of_corpus_key(key, config);
   return is_read(entry.name(), task) ? "" : kind;
 }
 

@@ -143,6 +143,27 @@ TEST_CASE("config: a format of the optimizer's state is refused where it keeps n
   CHECK_NOTHROW(resolved({"optimizer.name=muon", "optimizer.state=bf16"}));
 }
 
+TEST_CASE("config: the lines and the seed of a generated corpus are refused beside other data") {
+  check_invalid({"data.text=a", "data.lines=9"}, "data.lines: expected 20000 beside data.text = a, got 9");
+  check_invalid({"data.text=a", "data.seed=9"}, "data.seed: expected 1 beside data.text = a, got 9");
+  check_invalid({"model.type=transformer", "data.source=a", "data.target=b", "data.lines=9"},
+                "data.lines: expected 20000 beside data.source = a, got 9");
+  check_invalid({"task.kind=tag", "data.labels=a", "data.lines=9"},
+                "data.lines: expected 20000 beside data.labels = a, got 9");
+  const std::string several = "task.kind=multi_task", tags = "tasks.a.kind=tag", labels = "tasks.a.labels=a";
+  check_invalid({"model.type=bert", several, tags, labels, "data.lines=9"},
+                "data.lines: expected 20000 beside task.kind = multi_task, got 9");
+  CHECK_NOTHROW(resolved({"data.lines=9", "data.seed=9"}));  // a configuration that has no data yet
+  CHECK_NOTHROW(resolved({"data.corpus=stories", "data.lines=9", "data.seed=9"}));
+  CHECK_NOTHROW(resolved({"task.kind=tag", "data.labels=a", "data.seed=9"}));  // which draws those that validate
+  CHECK_NOTHROW(resolved({"model.type=bert", several, tags, labels, "data.lines=9", "data.seed=9",
+                          "tasks.b.kind=masked_language_model", "tasks.b.corpus=stories"}));
+  Config config = parse("[data]\ncorpus = \"stories\"\nlines = 9\n");
+  CHECK(apply_overrides(config, overrides_of({"data.text=a"})) ==
+        std::vector<std::string>{"data.text replaces data.corpus = stories", "data.text replaces data.lines = 9"});
+  CHECK(config.data.lines == 20000);
+}
+
 TEST_CASE("config: another schedule on the command line removes what it does not read, unless that is given too") {
   const Config file = parse("[schedule]\nkind = \"cosine\"\nmin_lr = 0.001\n");
   Config config = file;

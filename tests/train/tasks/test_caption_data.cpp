@@ -22,7 +22,7 @@ TEST_CASE("captions: an image validates with all its captions, or trains with al
     for (int i = 0; i < kImages; ++i) by_caption += str_cat(i, ".png\t", caption, '\n');
   }
   Config config = caption_config("vit");
-  config.data.corpus.clear();
+  remove_corpus(config);
   config.data.images = folder.path / "images";
   config.data.valid_fraction = 0.25;
   for (const std::string& list : {by_image, by_caption}) {

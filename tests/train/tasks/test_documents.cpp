@@ -26,7 +26,7 @@ Config documents_config(const CacheFolder& folder) {
     text += '\n';
   }
   Config config = toy_config();
-  config.data.corpus = "";
+  remove_corpus(config);
   config.data.text = {folder.write("lines.txt", text).string()};
   config.model.options["context"] = 48;
   config.data.document = DocumentEnd::line;
@@ -154,7 +154,7 @@ TEST_CASE("documents: a text without any, or a tokenizer without their token, is
   config.data.text = {};
   config.data.corpus = "stories";
   refused(none);
-  config.data.corpus = "";
+  remove_corpus(config);
   config.data.text = {folder.write("text.jsonl", "{\"text\": \"" + std::string(100, 'a') + "\"}\n").string()};
   const LanguageData data = prepare_language_data(resolve(config));
   CHECK(document_token(resolve(config), *data.tokenizer) == *data.tokenizer->special("<|endoftext|>"));

@@ -87,7 +87,7 @@ TEST_CASE("encoder training: what it is not made for is refused") {
   check_refused(bilm_config(), "train.bptt", "16",
                 "train.bptt: expected 0 for bilm, which carries no state from row to row, got 16");
   Config pairs = bilm_config();
-  pairs.data.corpus = "";
+  remove_corpus(pairs);
   check_refused(pairs, "data.pairs", "pairs.tsv",
                 "model.type: bilm trains on data.text or data.corpus, got data.pairs");
 }

@@ -154,7 +154,7 @@ TEST_CASE("instructions: a toy learns to answer, and a conversation goes on from
                    return text;
                  }())
           .string();
-  config.data.corpus = "";
+  remove_corpus(config);
   config.data.conversations = file;
   config.model.options["context"] = std::int64_t{64};
   config.train.steps = 120, config.train.batch = 4, config.optimizer.lr = 2e-2, config.eval.every = 0;
@@ -210,11 +210,11 @@ TEST_CASE("instructions: what cannot be trained on is refused or left out") {
   check_refused(bert_config(), "task.kind", "instructions",
                 "task.kind: expected none for bert, which predicts no next token, got instructions");
   Config none = toy_config();
-  none.data.corpus = "";
+  remove_corpus(none);
   check_refused(none, "data.conversations", "a.jsonl", "data.conversations: expected task.kind beside it, got none");
 
   Config file = config;
-  file.data.corpus = "";
+  remove_corpus(file);
   const std::string lines = R"({"prompt": "a", "completion": "b"})"
                             "\n"
                             R"({"messages": [{"role": "user", "content": "c"}]})"

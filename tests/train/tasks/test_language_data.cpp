@@ -29,7 +29,7 @@ std::set<std::string> token_files() {
 // A configuration of characters on a text file.
 Config on_text(const fs::path& text) {
   Config config = toy_config();
-  config.data.corpus = "";
+  remove_corpus(config);
   config.data.text = {text.string()};
   return config;
 }

@@ -139,7 +139,7 @@ TEST_CASE("masked training: what it is not made for is refused") {
   none.train.mlm_probability = 0;
   CHECK_THROWS_WITH_AS(resolve(none), "train.mlm_probability: expected 0 < value <= 1, got 0.0", UsageError);
   Config pairs = bert;
-  pairs.data.corpus = "";
+  remove_corpus(pairs);
   check_refused(pairs, "data.pairs", "pairs.tsv",
                 "model.type: bert trains on data.text or data.corpus, got data.pairs");
   check_refused({}, "train.mlm_probability", "0.3",
@@ -197,7 +197,7 @@ TEST_CASE("masked training: next-sentence prediction tells segments that follow 
   RandomStream random(RandomKey{.seed = 2});
   for (int stretch = 0; stretch < 400; ++stretch) text += std::string(200, static_cast<char>('a' + random.below(4)));
   folder.write("text.txt", text);
-  config.data.corpus = "";
+  remove_corpus(config);
   config.data.text = {(folder.path / "text.txt").string()};
   config.optimizer.lr = 2e-3;
   config.optimizer.options["beta2"] = 0.99;

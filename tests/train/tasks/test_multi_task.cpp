@@ -31,6 +31,7 @@ Config weighted(const TempFolder& folder, const std::map<std::string, double>& w
       config.tasks.at(entry.first).weight = entry.second;
     }
   }
+  if (!config.tasks.contains("text")) config.data.lines = Config().data.lines;  // no task has a corpus
   return config;
 }
 

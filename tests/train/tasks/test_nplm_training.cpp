@@ -21,7 +21,7 @@ TEST_CASE("nplm training: it generates as it scores") {
 TEST_CASE("nplm training: a text that is too short is refused without a word about a key that the family lacks") {
   const CacheFolder folder;
   Config config = nplm_config();
-  config.data.corpus = "", config.data.text = {folder.write("short.txt", "ab").string()};
+  remove_corpus(config), config.data.text = {folder.write("short.txt", "ab").string()};
   config.data.valid_fraction = 0;
   CHECK_THROWS_WITH_AS(Toy{config}, "the training text has 2 tokens: a row's length = 128 takes at least 129", Error);
 }

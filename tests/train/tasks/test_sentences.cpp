@@ -102,11 +102,11 @@ TEST_CASE("sentences: keys that have no meaning, and data that does not fit, are
       SentenceToy{plain},
       "data.corpus: expected pairs of sentences for task.kind = sentences, got stories, which is plain text",
       UsageError);
-  plain.data.corpus = "", plain.data.text = {"a.txt"};
+  remove_corpus(plain), plain.data.text = {"a.txt"};
   CHECK_THROWS_WITH_AS(resolve(plain),
                        "task.kind: sentences trains on data.pairs, or on a corpus of pairs, got data.text", UsageError);
   Config of_file = config;
-  of_file.data.corpus = "", of_file.data.valid_fraction = 0;
+  remove_corpus(of_file), of_file.data.valid_fraction = 0;
   of_file.data.pairs = folder.write("pairs.tsv", "ab\tba\n\ncd\t\n").string();
   CHECK_THROWS_WITH_AS(SentenceToy{of_file},
                        (of_file.data.pairs + ": pair 3: expected two sentences, got one without tokens").c_str(),

@@ -148,7 +148,7 @@ TEST_CASE("switches: in fine-tuning the rates of embeddings and heads come on to
   write_file_atomically(data.path / "labels.tsv", "a\tone two\nb\ttwo one\na\tone one\nb\ttwo two\n");
   Config config = toy_config();
   config.model.type = "bert";
-  config.data.corpus.clear();
+  remove_corpus(config);
   config.data.labels = data.path / "labels.tsv";
   config.data.valid_fraction = 0;
   config.task.kind = "classify";

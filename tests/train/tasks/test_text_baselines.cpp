@@ -93,7 +93,7 @@ TEST_CASE("baselines: tokens of a very uneven length leave xz no text, or none t
   const std::string giant(2000, 'x');
   Config config = toy_config();
   config.tokenizer.kind = TokenizerKind::word;
-  config.data.corpus = "", config.data.text = {folder.write("train.txt", giant + " " + text + text).string()};
+  remove_corpus(config), config.data.text = {folder.write("train.txt", giant + " " + text + text).string()};
   config.data.valid = {folder.write("valid.txt", giant + " " + text).string()};
   Toy toy(config);
   // By the mean length of tokens the half of the bytes is a few of them, of which the first has far more.

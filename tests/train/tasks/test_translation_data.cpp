@@ -18,7 +18,7 @@ struct Files : TempFolder {
   // A configuration of characters on pairs.
   Config on_pairs(std::string_view pairs) const {
     Config config = translation_config();
-    config.data.corpus = "";
+    remove_corpus(config);
     config.data.pairs = file("pairs.tsv", pairs);
     config.data.valid_fraction = 0;
     return config;
@@ -165,7 +165,7 @@ TEST_CASE("translation data: a text of which nothing is left is named") {
 TEST_CASE("translation data: both sides' files, and validation's, are named") {
   const Files files;
   Config config = translation_config();
-  config.data.corpus = "";
+  remove_corpus(config);
   config.data.source = files.file("a.src", "\n\n");
   config.data.target = files.file("a.tgt", "x\ny\n");
   const auto sides = [&] { return config.data.source + " and " + config.data.target; };

@@ -30,7 +30,7 @@ double summed_surprisals(const TranslationToy& toy, const TokenPairs& pairs) {
 // Sentences of words with punctuation, which differ in how BLEU parts them; validation is on the same ones.
 Config memorizing_config(const TempFolder& folder) {
   Config config = translation_config();
-  config.data.corpus = "";
+  remove_corpus(config);
   config.data.pairs = config.data.valid_pairs =
       folder
           .write("pairs.tsv",
@@ -158,7 +158,7 @@ TEST_CASE("translation: a pair beyond train.batch_tokens is told before the trai
       TranslationToy{config},
       "train.batch_tokens: expected at least 13, which the longest target sentence takes with its end, got 12", Error);
   const TempFolder folder;
-  config.data.corpus = "";
+  remove_corpus(config);
   config.data.pairs = folder.write("train.tsv", "abc\tcba\n").string();
   config.data.valid_pairs = folder.write("valid.tsv", "abcabcabcabc\tc\n").string();
   CHECK_THROWS_WITH_AS(
