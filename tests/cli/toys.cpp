@@ -49,7 +49,6 @@ const std::vector<ToyConfig>& toy_configs() {
        {{"model",
          "layers = 2\nheads = 2\ndim = 32\ncontext = 16\ndropout = 0.1\nposition = \"learned\"\n"
          "norm_kind = \"layer\"\nactivation = \"gelu\"\nbias = true\n"},
-        {"schedule", "kind = \"inverse_sqrt\"\nwarmup = 5\ntotal = 1000\n"},
         {"train", "steps = 60\nbatch = 8\naccumulate = 2\nlog_every = 1\nthreads = 1\n"},
         {"eval", "every = 5\nbatches = 4\n"},
         {"checkpoint", "every = 4\nkeep = 3\n"}}},

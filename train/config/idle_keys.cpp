@@ -14,7 +14,8 @@ namespace tapeformer {
 namespace {
 
 bool is_read(std::string_view key, ScheduleKind kind) {
-  if (key == "min_lr") return kind == ScheduleKind::cosine || kind == ScheduleKind::linear || kind == ScheduleKind::wsd;
+  if (key == "min_lr" || key == "total")
+    return kind == ScheduleKind::cosine || kind == ScheduleKind::linear || kind == ScheduleKind::wsd;
   if (key == "factor") return kind == ScheduleKind::inverse_sqrt;
   if (key == "decay") return kind == ScheduleKind::plateau;
   return !key.starts_with("cooldown") || kind == ScheduleKind::wsd;
@@ -90,6 +91,7 @@ std::string ruler_of(const ConfigEntry& entry, const Config& config) {
 // listed in Config::derived: the file of a run has it, though nobody gave it.
 KeyValue resolved_default(const ConfigEntry& entry, const Config& config) {
   const std::string name = entry.name();
+  if (name == "schedule.total") return config.train.steps;
   if (name == "train.bptt") return find_model_family(config.model.type).bptt;
   if (name != "eval.stride") return entry.key.default_value;
   const auto context = config.model.options.find("context");

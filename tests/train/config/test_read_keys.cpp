@@ -164,6 +164,20 @@ TEST_CASE("config: the lines and the seed of a generated corpus are refused besi
   CHECK(config.data.lines == 20000);
 }
 
+TEST_CASE("config: the end of a schedule that has none is refused") {
+  for (const std::string kind : {"constant", "plateau", "inverse_sqrt"}) {
+    CAPTURE(kind);
+    check_invalid({"schedule.kind=" + kind, "schedule.total=9"},
+                  "schedule.total: expected 0 beside schedule.kind = " + kind + ", got 9");
+    const ResolvedConfig config = resolved({"schedule.kind=" + kind, "train.steps=90"});
+    CHECK(stored_config(config.values()).schedule.total == 90);
+    Config longer = parse(to_toml(config));
+    CHECK(apply_overrides(longer, overrides_of({"train.steps=100", "schedule.kind=" + kind})).empty());
+    CHECK(resolve(longer).schedule.total == 100);
+  }
+  CHECK(resolved({"schedule.kind=linear", "schedule.total=9"}).schedule.total == 9);
+}
+
 TEST_CASE("config: another schedule on the command line removes what it does not read, unless that is given too") {
   const Config file = parse("[schedule]\nkind = \"cosine\"\nmin_lr = 0.001\n");
   Config config = file;

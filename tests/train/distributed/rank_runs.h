@@ -75,7 +75,6 @@ inline Config run_config(std::int64_t micro_steps) {
   Config config = parallel_config(micro_steps);
   config.model.options["dropout"] = 0.1;
   config.checkpoint.every = 4;
-  config.schedule.total = 100;
   config.eval.every = 4;
   return config;
 }
