@@ -204,7 +204,7 @@ void derive_optimizer(Config& config, const TrainingDefaults& training) {
 // Replaces placeholders, such as -1 or 0, by the values that they mean. `context` is the number of tokens that an
 // evaluation scores in one window by default.
 void derive(Config& config, const ModelFamily& family, std::int64_t context) {
-  const TrainingDefaults training = config.task.kind == kNoTask ? family.training : TrainingDefaults{};
+  const TrainingDefaults training = training_defaults(config);
   if (config.optimizer.lr == -1) config.optimizer.lr = training.lr;
   if (!config.schedule.kind) {
     config.schedule.kind = config.schedule.factor > 0 ? ScheduleKind::inverse_sqrt : training.schedule;
@@ -226,6 +226,10 @@ void derive(Config& config, const ModelFamily& family, std::int64_t context) {
 const TaskRow& task_row_of(const Config& config) {
   const std::string& kind = config.task.kind;
   return find_task_row(kind == kNoTask ? find_model_family(config.model.type).task : kind);
+}
+
+TrainingDefaults training_defaults(const Config& config) {
+  return config.task.kind == kNoTask ? find_model_family(config.model.type).training : TrainingDefaults{};
 }
 
 ResolvedConfig::ResolvedConfig(std::shared_ptr<const Values> values)

@@ -40,6 +40,7 @@ bool is_read(std::string_view name, const TaskRow& task) {
 
 // Returns the key because of which nothing reads an optimizer's key; "" if something may read it.
 std::string ruler_of_optimizer_key(std::string_view key, const Config& config) {
+  if (key == "lr") return config.schedule.factor > 0 ? "schedule.factor" : "";
   if (key != "state") return "";
   const OptimizerRow& row = *find_optimizer_row(config.optimizer.name);
   const KeyValues options = optimizer_options(row, config.optimizer.options);
@@ -92,6 +93,7 @@ std::string ruler_of(const ConfigEntry& entry, const Config& config) {
 KeyValue resolved_default(const ConfigEntry& entry, const Config& config) {
   const std::string name = entry.name();
   if (name == "schedule.total") return config.train.steps;
+  if (name == "optimizer.lr") return training_defaults(config).lr;
   if (name == "train.bptt") return find_model_family(config.model.type).bptt;
   if (name != "eval.stride") return entry.key.default_value;
   const auto context = config.model.options.find("context");

@@ -185,7 +185,7 @@ TEST_CASE("config: to_toml reads back to an equal configuration, to the last bit
   config.optimizer.lr = 0.1 + 0.2;
   config.optimizer.options["eps"] = std::numeric_limits<double>::denorm_min();
   config.optimizer.clip = 1e22;
-  config.schedule.factor = std::nextafter(1.0, 2.0);
+  config.train.z_loss = std::nextafter(1.0, 2.0);
   config.train.seed = std::numeric_limits<std::int64_t>::max();
   const std::string text = to_toml(resolve(config));
   CHECK(resolve(parse(text)) == resolve(config));

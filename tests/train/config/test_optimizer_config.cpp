@@ -31,7 +31,7 @@ TEST_CASE("schedule: made from a configuration") {
     return schedule_spec(resolve(config)).kind;
   };
   CHECK(kind("inverse_sqrt") == ScheduleKind::inverse_sqrt);
-  config.schedule.factor = 2;
+  config.optimizer.lr = -1, config.schedule.factor = 2;
   CHECK(schedule_spec(resolve(config)).factor == 2);
   config.schedule.factor = 0;
   CHECK(kind("cosine") == ScheduleKind::cosine);

@@ -164,7 +164,7 @@ TEST_CASE("config: the lines and the seed of a generated corpus are refused besi
   CHECK(config.data.lines == 20000);
 }
 
-TEST_CASE("config: the end of a schedule that has none is refused") {
+TEST_CASE("config: the end of a schedule that has none is refused, and so is a rate that schedule.factor replaces") {
   for (const std::string kind : {"constant", "plateau", "inverse_sqrt"}) {
     CAPTURE(kind);
     check_invalid({"schedule.kind=" + kind, "schedule.total=9"},
@@ -176,6 +176,15 @@ TEST_CASE("config: the end of a schedule that has none is refused") {
     CHECK(resolve(longer).schedule.total == 100);
   }
   CHECK(resolved({"schedule.kind=linear", "schedule.total=9"}).schedule.total == 9);
+
+  check_invalid({"schedule.factor=2", "optimizer.lr=0.5"},
+                "optimizer.lr: expected -1.0 beside schedule.factor = 2.0, got 0.5");
+  Config config = parse("[optimizer]\nlr = 0.5\n");
+  CHECK(apply_overrides(config, overrides_of({"schedule.factor=2"})) ==
+        std::vector<std::string>{"schedule.factor replaces optimizer.lr = 0.5"});
+  const ResolvedConfig paper = resolve(config);
+  CHECK(resolve(paper.values()) == paper);
+  CHECK(resolve(parse(to_toml(paper))) == paper);
 }
 
 TEST_CASE("config: another schedule on the command line removes what it does not read, unless that is given too") {
