@@ -21,6 +21,10 @@ bool is_read(std::string_view key, ScheduleKind kind) {
   return !key.starts_with("cooldown") || kind == ScheduleKind::wsd;
 }
 
+bool has_model_key(const Config& config, std::string_view key) {
+  return std::ranges::count(find_model_family(config.model.type).keys, key, &Key::name) > 0;
+}
+
 // Whether the task trains the head that predicts tokens as the model's family has it, and nothing else.
 bool trains_family_head(const TaskRow& task) { return !task.has_labels && !task.tunes_vectors && !task.is_multi_task; }
 
@@ -38,9 +42,25 @@ bool is_read(std::string_view name, const TaskRow& task) {
   return !of_rows || !reads_examples;
 }
 
+// Returns the key because of which no head has weights of its own that learn; "" if one may have.
+std::string ruler_of_head(const Config& config) {
+  const TaskRow& task = task_row_of(config);
+  if (task.tunes_vectors) return "task.kind";
+  if (!trains_family_head(task)) return "";
+  if (config.train.lora_rank > 0) return "train.lora.rank";
+  const auto is = [&](const char* key, const KeyValue& value) {
+    return has_model_key(config, key) && find_config_entry("model", key, config)->get(config) == value;
+  };
+  const bool may_be_tied = has_model_key(config, "tie_embeddings");
+  return !may_be_tied || is("tie_embeddings", "none") || is("next_sentence", true) ? "" : "model.tie_embeddings";
+}
+
 // Returns the key because of which nothing reads an optimizer's key; "" if something may read it.
 std::string ruler_of_optimizer_key(std::string_view key, const Config& config) {
   if (key == "lr") return config.schedule.factor > 0 ? "schedule.factor" : "";
+  if (key == "head_lr") return ruler_of_head(config);
+  if (key == "embedding_lr")
+    return config.train.lora_rank > 0 ? "train.lora.rank" : config.task.freeze ? "task.freeze" : "";
   if (key != "state") return "";
   const OptimizerRow& row = *find_optimizer_row(config.optimizer.name);
   const KeyValues options = optimizer_options(row, config.optimizer.options);

@@ -143,6 +143,28 @@ TEST_CASE("config: a format of the optimizer's state is refused where it keeps n
   CHECK_NOTHROW(resolved({"optimizer.name=muon", "optimizer.state=bf16"}));
 }
 
+TEST_CASE("config: factors of the rates of embeddings and heads are refused where these do not learn") {
+  const std::string head = "optimizer.head_lr=0.5", embeddings = "optimizer.embedding_lr=0.5";
+  const auto refused = [](const std::string& name) { return "optimizer." + name + ": expected 1.0 beside "; };
+  check_invalid({head}, refused("head_lr") + "model.tie_embeddings = output, got 0.5");
+  check_invalid({"model.type=bert", head}, refused("head_lr") + "model.tie_embeddings = output, got 0.5");
+  check_invalid({"model.type=transformer", head}, refused("head_lr") + "model.tie_embeddings = all, got 0.5");
+  check_invalid({"task.kind=sentences", head}, refused("head_lr") + "task.kind = sentences, got 0.5");
+  check_invalid({"model.tie_embeddings=none", "train.lora.rank=8", "train.init_from=run", head},
+                refused("head_lr") + "train.lora.rank = 8, got 0.5");
+  check_invalid({"train.lora.rank=8", "train.init_from=run", embeddings},
+                refused("embedding_lr") + "train.lora.rank = 8, got 0.5");
+  check_invalid({"task.kind=tag", "task.freeze=true", embeddings},
+                refused("embedding_lr") + "task.freeze = true, got 0.5");
+  CHECK_NOTHROW(resolved({"model.tie_embeddings=none", head, embeddings}));
+  CHECK_NOTHROW(resolved({"task.kind=tag", head, embeddings}));
+  CHECK_NOTHROW(resolved({"task.kind=tag", "train.lora.rank=8", "train.init_from=run", head}));
+  CHECK_NOTHROW(resolved({"model.type=bert", "model.segments=2", "model.next_sentence=true", head}));
+  for (const std::string type : {"rnn", "nplm", "bilm", "cnn_lstm"}) {
+    CHECK_NOTHROW(resolved({"model.type=" + type, head, embeddings}));
+  }
+}
+
 TEST_CASE("config: the lines and the seed of a generated corpus are refused beside other data") {
   check_invalid({"data.text=a", "data.lines=9"}, "data.lines: expected 20000 beside data.text = a, got 9");
   check_invalid({"data.text=a", "data.seed=9"}, "data.seed: expected 1 beside data.text = a, got 9");
