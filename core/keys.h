@@ -55,6 +55,9 @@ struct Key {
   bool may_change = false;
   // Words that may be written instead of some values of a number: {"none", 1.0}.
   std::vector<std::pair<std::string, double>> words = {};
+  // Another key of the same owner whose value is a word, and the words beside which this key is read: {"cell",
+  // {"lstm"}}. Empty: it is read beside any.
+  std::pair<std::string, std::vector<std::string>> read_beside = {};
 
   KeyType type() const { return static_cast<KeyType>(default_value.index()); }
   // Returns the value that resolving replaces by a derived one, if the key follows another.

@@ -102,7 +102,7 @@ std::vector<Key> rnn_seq2seq_keys() {
           std::move(encoder),
           pair_tied_key(),
           std::move(dropout),
-          {"forget_bias", 1.0, "added to the initial bias of an LSTM's forget gate"}};
+          forget_bias_key()};
 }
 
 void resolve_rnn_seq2seq(KeyValues& options, bool joint) {

@@ -85,6 +85,15 @@ std::string ruler_of_corpus_key(std::string_view key, const Config& config) {
   return reads || kinds.empty() ? "" : kinds.front();
 }
 
+// Returns the key of the same family or optimizer beside whose value nothing reads this one (Key::read_beside); "" if
+// something may read it.
+std::string ruler_of_own_key(const ConfigEntry& entry, const Config& config) {
+  const auto& [name, words] = entry.key.read_beside;
+  if (name.empty()) return "";
+  const ConfigEntry other = *find_config_entry(entry.section, name, config);
+  return std::ranges::count(words, std::get<std::string>(other.get(config))) > 0 ? "" : other.name();
+}
+
 // Returns the key whose value says that nothing reads this one; "" if something may read it.
 std::string ruler_of(const ConfigEntry& entry, const Config& config) {
   const TaskRow& task = task_row_of(config);
@@ -94,6 +103,7 @@ std::string ruler_of(const ConfigEntry& entry, const Config& config) {
   if (entry.section == "schedule") {
     return !config.schedule.kind || is_read(key, *config.schedule.kind) ? "" : "schedule.kind";
   }
+  if (entry.section == "model") return ruler_of_own_key(entry, config);
   if (entry.section == "optimizer") return ruler_of_optimizer_key(key, config);
   if (entry.section == "train" && key.starts_with("outer_")) {
     return config.train.sync_every > 0 ? "" : "train.sync_every";

@@ -10,6 +10,12 @@ Key embedding_dim_key() {
   return key;
 }
 
+Key forget_bias_key() {
+  Key key{"forget_bias", 1.0, "added to the initial bias of an LSTM's forget gate"};
+  key.read_beside = {"cell", {word_of(CellKind::lstm)}};
+  return key;
+}
+
 std::vector<Key> recurrent_keys() {
   const KeyRange size = between(1, kMaxSize);
   Key dropout{"dropout", 0.0, "probability of dropping an element of the embedding, between layers, and of the states",
@@ -21,7 +27,7 @@ std::vector<Key> recurrent_keys() {
           embedding_dim_key(),
           tied_key(TiedEmbeddings::none),
           std::move(dropout),
-          {"forget_bias", 1.0, "added to the initial bias of an LSTM's forget gate"}};
+          forget_bias_key()};
 }
 
 void resolve_recurrent_keys(KeyValues& options) {

@@ -9,6 +9,8 @@ namespace tapeformer {
 std::vector<Key> recurrent_keys();
 // Returns the key for the width of token embeddings; 0 (the default) means `dim`.
 Key embedding_dim_key();
+// The key forget_bias of a model that may have other cells than LSTMs (the key cell).
+Key forget_bias_key();
 // Replaces embedding_dim 0 by dim and tie_embeddings "all" by "output", and checks both (ModelFamily::resolve).
 void resolve_recurrent_keys(KeyValues& options);
 // Returns the configuration that resolved options describe.

@@ -21,6 +21,15 @@ Key following(std::string other, Key key) {
   return key;
 }
 
+// Returns the key as one that is read only beside these words of the key `other`.
+template <class Enum>
+Key beside(std::string other, std::initializer_list<Enum> values, Key key) {
+  std::vector<std::string> words;
+  for (const Enum value : values) words.push_back(word_of(value));
+  key.read_beside = {std::move(other), std::move(words)};
+  return key;
+}
+
 // Returns a key whose value is the text "true", "false" or "auto", which means a value that is derived from the key
 // `other`.
 Key auto_key(std::string name, std::string help, std::string other) {
@@ -52,6 +61,7 @@ std::int64_t default_ff_dim(std::int64_t dim, ActivationKind activation) {
 
 std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
   const std::int64_t kLayers = 4, kDim = 128, kContext = 128;
+  const auto of_llama3 = [](Key key) { return beside("position_scaling", {PositionScaling::llama3}, std::move(key)); };
   return {
       {"layers", kLayers, "blocks (of an encoder-decoder: on each side)", between(1, kMaxLayers)},
       {"heads", kHeads, "attention heads", between(1, kMaxSize)},
@@ -76,16 +86,20 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
       word_key("feed_forward", FeedForwardKind::mlp, "what follows attention in a block: two linear layers, or none"),
       word_key("activation", defaults.activation, "activation of the feed-forward layer"),
       word_key("position", defaults.position, "kind of positions: embeddings that are added, rotary, or none"),
-      {"position_base", 10000.0, "base of the wavelengths of sinusoidal and rotary positions", above(0)},
-      word_key("rotary_pairs", RotaryPairs::halves,
-               "elements of a head that turn together: i and d/2 + i, or 2i and 2i + 1"),
+      beside("position", {PositionKind::sinusoidal, PositionKind::rotary},
+             {"position_base", 10000.0, "base of the wavelengths of sinusoidal and rotary positions", above(0)}),
+      beside("position", {PositionKind::rotary},
+             word_key("rotary_pairs", RotaryPairs::halves,
+                      "elements of a head that turn together: i and d/2 + i, or 2i and 2i + 1")),
       word_key("position_scaling", PositionScaling::none,
                "how the angles of rotary positions are scaled for longer texts: not, all alike, or as in Llama 3.1"),
-      {"position_factor", 1.0, "divides the angles that position_scaling scales", above(0)},
-      {"position_low_freq", 1.0, "llama3: pairs with fewer turns in the original context are scaled in full", above(0)},
-      {"position_high_freq", 4.0, "llama3: pairs with more turns in the original context stay", above(0)},
-      {"position_original", std::int64_t{8192}, "llama3: the context before it was stretched, in tokens",
-       between(1, kMaxSize)},
+      beside("position_scaling", {PositionScaling::linear, PositionScaling::llama3},
+             {"position_factor", 1.0, "divides the angles that position_scaling scales", above(0)}),
+      of_llama3({"position_low_freq", 1.0, "llama3: pairs with fewer turns in the original context are scaled in full",
+                 above(0)}),
+      of_llama3({"position_high_freq", 4.0, "llama3: pairs with more turns in the original context stay", above(0)}),
+      of_llama3({"position_original", std::int64_t{8192}, "llama3: the context before it was stretched, in tokens",
+                 between(1, kMaxSize)}),
       {.name = "attention_scale",
        .default_value = 0.0,
        .help = "factor of attention scores (auto = 0 = 1 / sqrt(head_dim), none = 1)",

@@ -209,6 +209,28 @@ TEST_CASE("config: the end of a schedule that has none is refused, and so is a r
   CHECK(resolve(parse(to_toml(paper))) == paper);
 }
 
+TEST_CASE("config: a key of a model is refused beside a word of another one with which nothing reads it") {
+  for (const std::string type : {"rnn", "bilm", "rnn_seq2seq"}) {
+    check_invalid({"model.type=" + type, "model.cell=gru", "model.forget_bias=2"},
+                  "model.forget_bias: expected 1.0 beside model.cell = gru, got 2.0");
+    CHECK_NOTHROW(resolved({"model.type=" + type, "model.cell=lstm", "model.forget_bias=2"}));
+  }
+  CHECK_NOTHROW(resolved({"model.type=cnn_lstm", "model.forget_bias=2"}));
+  check_invalid({"model.position=learned", "model.position_base=500"},
+                "model.position_base: expected 10000.0 beside model.position = learned, got 500.0");
+  check_invalid({"model.position=sinusoidal", "model.rotary_pairs=interleaved"},
+                "model.rotary_pairs: expected halves beside model.position = sinusoidal, got interleaved");
+  check_invalid({"model.position_factor=8"},
+                "model.position_factor: expected 1.0 beside model.position_scaling = none, got 8.0");
+  check_invalid({"model.position_scaling=linear", "model.position_original=64"},
+                "model.position_original: expected 8192 beside model.position_scaling = linear, got 64");
+  CHECK_NOTHROW(resolved({"model.position_base=500", "model.rotary_pairs=interleaved", "model.position_scaling=llama3",
+                          "model.position_factor=8", "model.position_low_freq=2", "model.position_original=64"}));
+  Config config = parse("[model]\ntype = \"rnn\"\nforget_bias = 2\n");
+  CHECK(apply_overrides(config, overrides_of({"model.cell=gru"})) ==
+        std::vector<std::string>{"model.cell replaces model.forget_bias = 2.0"});
+}
+
 TEST_CASE("config: another schedule on the command line removes what it does not read, unless that is given too") {
   const Config file = parse("[schedule]\nkind = \"cosine\"\nmin_lr = 0.001\n");
   Config config = file;
