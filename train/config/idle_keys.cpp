@@ -99,6 +99,7 @@ std::string ruler_of(const ConfigEntry& entry, const Config& config) {
   const TaskRow& task = task_row_of(config);
   const std::string_view key = entry.key.name;
   const std::string kind = config.task.kind == kNoTask ? "model.type" : "task.kind";
+  if (entry.section == "task" && key == "layer_decay" && !has_model_key(config, "layers")) return "model.type";
   if (entry.section == "task") return key == "kind" || std::ranges::count(task.keys, key) > 0 ? "" : "task.kind";
   if (entry.section == "schedule") {
     return !config.schedule.kind || is_read(key, *config.schedule.kind) ? "" : "schedule.kind";

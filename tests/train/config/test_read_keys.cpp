@@ -123,6 +123,16 @@ TEST_CASE("config: train.bptt is refused where an rnn trains another head than i
   CHECK(stored_config(tagger.values()).train.bptt == tagger.train.bptt);
 }
 
+TEST_CASE("config: a rate that falls from layer to layer is refused for a family that has no layers") {
+  for (const std::string type : {"nplm", "word2vec", "glove"}) {
+    check_invalid({"model.type=" + type, "task.kind=tag", "task.layer_decay=0.5"},
+                  "task.layer_decay: expected 1.0 beside model.type = " + type + ", got 0.5");
+  }
+  for (const std::string type : {"gpt", "bert", "rnn", "bilm"}) {
+    CHECK_NOTHROW(resolved({"model.type=" + type, "task.kind=tag", "task.layer_decay=0.5"}));
+  }
+}
+
 TEST_CASE("config: a tokenizer of the target is refused beside a task that has one tokenizer") {
   check_invalid({"tokenizer.joint=false"}, "tokenizer.joint: expected true beside model.type = gpt, got false");
   check_invalid({"model.type=bert", "task.kind=tag", "tokenizer.joint=false"},
