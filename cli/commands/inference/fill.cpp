@@ -56,7 +56,6 @@ void print_fill(const FillArguments& arguments) {
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const MaskedSymbols symbols = masked_symbols(*run.tokenizer);
   const std::vector<std::int32_t> ids = row_of(arguments.text, *run.tokenizer, symbols);
-  warn_of_unknown(ids, *run.tokenizer, "the text");
   const std::int64_t context = run.model->context().value_or(std::ssize(ids));
   check(std::ssize(ids) <= context, "fill: the text has ", ids.size(), " tokens with [CLS] and [SEP], the model reads ",
         "at most ", context);
@@ -66,6 +65,7 @@ void print_fill(const FillArguments& arguments) {
   std::erase(excluded, run.tokenizer->unknown_id().value_or(-1));
   const std::vector<FilledMask> masks = fill_masks(*run.model, ids, symbols.mask, arguments.top, excluded);
   if (masks.empty()) fail_usage("fill: --text: expected at least one ", kMaskToken, ", got none");
+  warn_of_unknown(ids, *run.tokenizer, "the text");
   print_result(
       arguments.json, [&] { return json_of(masks, *run.tokenizer); }, [&] { return text_of(masks, *run.tokenizer); });
 }

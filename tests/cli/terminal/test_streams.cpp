@@ -97,9 +97,9 @@ TEST_CASE("pipes: predict answers a line when it comes, as translate does, for a
   const Outcome outcome =
       run_in_shell(box,
                    "mkfifo in out; \"$0\" predict run -q < in > out & exec 3> in 4< out; echo 'One day' >&3; "
-                   "timeout 20 head -n 1 <&4 > answer; exec 3>&-; wait");
+                   "timeout 20 head -n 2 <&4 > answer; exec 3>&-; wait");
   CHECK(outcome.exit_code == 0);
-  CHECK(box.read("answer") == result_of(box, "predict run", {}, "One day\n"));
+  CHECK(box.read("answer") + "\n" == result_of(box, "predict run", {}, "One day\n"));  // an empty line ends it
 }
 
 #if !defined(TAPEFORMER_ADDRESS_SANITIZER)  // it takes terabytes of address space
