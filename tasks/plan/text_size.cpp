@@ -137,14 +137,15 @@ std::int64_t vocab_size(const Config& config, const TextSize& text) {
 }
 
 double token_bytes(const Config::Tokenizer& tokenizer, const TextSize& text, std::string_view also) {
-  if (tokenizer.file.empty() && tokenizer.kind == TokenizerKind::character)
-    return text.bytes / std::max(text.characters, 1.0);
+  const double character = text.bytes / std::max(text.characters, 1.0);
+  if (tokenizer.file.empty() && tokenizer.kind == TokenizerKind::character) return character;
   const std::string_view learned_from[] = {text.sample, also};
   const auto encoder =
       tokenizer.file.empty()
           ? train_tokenizer({.kind = word_of(tokenizer.kind), .vocab = tokenizer.vocab, .special_tokens = {}},
                             learned_from)
           : Tokenizer::load(tokenizer.file);
+  if (encoder->kind() == word_of(TokenizerKind::character)) return character;  // it may refuse a tab before a label
   const auto tokens = static_cast<double>(encoder->encode(text.sample).size());
   return static_cast<double>(text.sample.size()) / std::max(tokens, 1.0);
 }

@@ -116,7 +116,7 @@ TEST_CASE("configuration: a key with a dot is read from a section of its own, or
   CHECK(box.read("run/config.toml").find("lora.rank = 3") != std::string::npos);
   CHECK(box.read("run/config.toml").find("lora.alpha = 5.0") != std::string::npos);
   box.write("wrong.toml", toml + "[train.lora]\nrang = 3\n");
-  check_error(box, kUsage, "wrong.toml:35: unknown key train.lora.rang: did you mean train.lora.rank?",
+  check_error(box, kUsage, "wrong.toml:34: unknown key train.lora.rang: did you mean train.lora.rank?",
               "train wrong.toml --out new");
 }
 
