@@ -44,8 +44,7 @@ Plan plan_labels(const PlanRequest& request) {
   const bool words = !task.pooled && !task.extracts_span;  // a line is a word, and an empty line ends a sentence
   const TextSize text = size_of_files({files.labels});
   const double examples = std::max(1.0, words && text.empty_lines > 0 ? text.empty_lines : text.lines);
-  const bool from_scratch = request.given.train.init_from.empty();
-  if (from_scratch) choose_for_scratch(draft, text, text.bytes / examples);
+  if (draft.from_scratch()) choose_for_scratch(draft, text, text.bytes / examples);
   draft.choose(tuning::kLabelKeys);
   draft.choose("train.batch", tuning::kLabelBatch, fmt::format("{} examples", amount(examples)));
   const double of_token = token_bytes(draft.config().tokenizer, text);
@@ -55,12 +54,14 @@ Plan plan_labels(const PlanRequest& request) {
                                                     : size_of_files({files.valid_labels}).bytes;
   const DataSize data{.unique = std::max(1.0, (1 - share) * text.bytes / of_token), .validation = valid / of_token};
   SizedDraft sized = choose_size(draft, tuning::kEncoderLadder, data, dummy_tokens_of_step, [&](PlanDraft& tried) {
-    choose_rates(tried, from_scratch ? tuning::kScratchRate : tuning::kFineTuningRate,
-                 from_scratch ? tuning::kScratchPower : tuning::kFineTuningPower);
+    const bool tunes = tried.tunes_weights();
+    choose_rates(tried, tunes ? tuning::kTunedLabelRate : tuning::kLabelRate,
+                 tunes ? tuning::kTunedLabelPower : tuning::kLabelPower);
   });
   choose_matmul(sized, dummy_tokens_of_step);
   const double rows = static_cast<double>(sized.draft.integer("train.batch") * sized.draft.integer("train.accumulate"));
-  choose_by_speed(sized, data, rows * text.bytes / examples / of_token, {.dropout = tuning::kLabelDropout});
+  choose_dropout(sized, data, tuning::kLabelDropout);
+  choose_by_speed(sized, data, rows * text.bytes / examples / of_token);
   return std::move(sized.draft).plan();
 }
 

@@ -51,7 +51,7 @@ void choose_context(PlanDraft& draft, const DataSize& data, const TextSize& text
 // is given or comes with weights may lack the token that ends a document.
 void choose_documents(PlanDraft& draft) {
   const Config& given = draft.request().given;
-  if (!given.tokenizer.file.empty() || !given.train.init_from.empty()) return;
+  if (!given.tokenizer.file.empty() || !draft.from_scratch()) return;
   if (!given.data.corpus.empty()) {
     draft.choose("data.document", std::string("line"), "each line of a generated corpus is a text of its own");
   }
@@ -61,16 +61,18 @@ void choose_documents(PlanDraft& draft) {
   if (documents) draft.choose("data.within_document", true, "documents say nothing about each other");
 }
 
-// Chooses today's blocks, as far as they go with the keys that are given.
+// Chooses today's blocks, as far as they go with the keys that are given, and the optimizer.
 void choose_blocks(PlanDraft& draft) {
   draft.choose(tuning::kGptKeys);
+  if (!draft.from_scratch()) draft.choose(tuning::kFineTuningKeys);
   if (draft.text("model.attention_kind") == "linear") {
     draft.choose("model.position", std::string("sinusoidal"), "linear attention cannot rotate queries and keys");
   }
 }
 
-// Chooses the learning rates for a model of the width that the draft has.
+// Chooses the learning rates for a model of the width that the draft has and, from scratch, this vocabulary.
 void choose_rates_for_vocab(PlanDraft& draft, std::int64_t vocab) {
+  if (draft.tunes_weights()) return choose_rates(draft, tuning::kTunedRate, tuning::kTunedPower);
   const double share = draft.text("optimizer.name") == "muon" ? vocab_rate_share(vocab) : 1;
   choose_rates(draft, share * tuning::kAdamRate, tuning::kAdamPower,
                share < 1 ? fmt::format(", and {:.2g} of that for a small vocabulary", share) : "");
@@ -137,7 +139,8 @@ Plan plan_language_model(const PlanRequest& request) {
                fmt::format("{} tokens in about {:.0f} steps", amount(sized.tokens), tuning::kWantedSteps));
   choose_matmul(sized, tokens_of_step);
   choose_validation(sized, data);
-  choose_by_speed(sized, data, tokens_of_step(sized.draft.resolved()), {.dropout = tuning::kTextDropout});
+  if (sized.draft.from_scratch()) choose_dropout(sized, data, tuning::kTextDropout);
+  choose_by_speed(sized, data, tokens_of_step(sized.draft.resolved()));
   return std::move(sized.draft).plan();
 }
 

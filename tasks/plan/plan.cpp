@@ -23,7 +23,7 @@ bool PlanDraft::is_given(std::string_view key) const {
   if (derived && std::ranges::count(*derived, key) > 0) return false;
   const bool of_weights = key.starts_with("model.") || key.starts_with("tokenizer.");
   const bool may_change = key == "model.dropout" || key == "model.attention_dropout";
-  if (of_weights && !may_change && !request_->given.train.init_from.empty()) return true;
+  if (of_weights && !may_change && !from_scratch()) return true;
   return request_->given_keys.contains(std::string(key));
 }
 

@@ -44,6 +44,10 @@ class PlanDraft {
   explicit PlanDraft(const PlanRequest& request) : request_(&request), plan_{request.given, {}} {}
 
   const PlanRequest& request() const { return *request_; }
+  // Whether the weights begin at random, and not with those of train.init_from.
+  bool from_scratch() const { return request_->given.train.init_from.empty(); }
+  // Whether the weights of another run go on learning: task.freeze leaves them as they are.
+  bool tunes_weights() const { return !from_scratch() && !request_->given.task.freeze; }
   // Whether the user gave the key: then choose() changes nothing. With train.init_from, all keys of the model and of
   // its tokenizer count as given, except the dropout, because the weights need them as they are.
   bool is_given(std::string_view key) const;

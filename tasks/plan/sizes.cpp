@@ -160,20 +160,23 @@ void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens) {
                                   : measured);
 }
 
-void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens, const SpeedRules& rules) {
-  PlanDraft& draft = sized.draft;
-  const double epochs = sized.tokens / data.unique, steps = std::max(1.0, sized.tokens / step_tokens);
-  const double parameters_per_token = sized.parameters / data.unique;
-  const bool is_excess = rules.dropout.of_excess > 0 && parameters_per_token > 1;
-  draft.choose(
-      "model.dropout", dropout_for(epochs, parameters_per_token, rules.dropout),
+void choose_dropout(SizedDraft& sized, const DataSize& data, const tuning::DropoutRule& rule) {
+  const double epochs = sized.tokens / data.unique, parameters_per_token = sized.parameters / data.unique;
+  const bool is_excess = rule.of_excess > 0 && parameters_per_token > 1;
+  sized.draft.choose(
+      "model.dropout", dropout_for(epochs, parameters_per_token, rule),
       fmt::format("{} tokens are about {:.2g} passes over the data{}", amount(sized.tokens), epochs,
                   is_excess ? fmt::format(", which has {:.2g} parameters a token", parameters_per_token) : ""));
+}
+
+void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens, double warmup_share) {
+  PlanDraft& draft = sized.draft;
+  const double steps = std::max(1.0, sized.tokens / step_tokens);
   const std::int64_t warmup =
-      std::clamp(round_number(rules.warmup_share * steps), tuning::kFewestWarmup, tuning::kMostWarmup);
-  draft.choose("schedule.warmup", warmup,
-               fmt::format("{:.0f} % of about {} steps, at least {}", 100 * rules.warmup_share, amount(steps),
-                           tuning::kFewestWarmup));
+      std::clamp(round_number(warmup_share * steps), tuning::kFewestWarmup, tuning::kMostWarmup);
+  draft.choose(
+      "schedule.warmup", warmup,
+      fmt::format("{:.0f} % of about {} steps, at least {}", 100 * warmup_share, amount(steps), tuning::kFewestWarmup));
   const bool evaluates = data.validation > 0;
   const std::int64_t count = evaluates ? evaluations_for(sized.tokens, data.validation) : tuning::kFewestEvaluations;
   const std::int64_t round = std::max<std::int64_t>(draft.integer("train.sync_every"), 1);
@@ -189,9 +192,12 @@ void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens
 void choose_rates(PlanDraft& draft, double adam_rate, double adam_power, std::string_view adam_reason) {
   const std::int64_t dim = draft.integer("model.dim");
   const std::string width = fmt::format("at a width of {}", dim);
-  const double adam = rate_for(adam_rate, adam_power, dim);
-  if (draft.text("optimizer.name") != "muon") return draft.choose("optimizer.lr", adam, width);
-  draft.choose("optimizer.lr", rate_for(tuning::kMuonRate, tuning::kMuonPower, dim), width);
+  const bool tunes = draft.tunes_weights(), adapters = draft.integer("train.lora.rank") > 0;
+  const std::string_view why = adapters ? ", for adapters" : tunes ? ", for weights that are trained already" : "";
+  const double adam = rate_for(adam_rate * (adapters ? tuning::kAdapterRateFactor : 1), adam_power, dim);
+  if (draft.text("optimizer.name") != "muon") return draft.choose("optimizer.lr", adam, str_cat(width, why));
+  const double muon = rate_for(tunes ? tuning::kTunedMuonRate : tuning::kMuonRate, tuning::kMuonPower, dim);
+  draft.choose("optimizer.lr", muon, str_cat(width, why));
   draft.choose("optimizer.adamw_lr", adam, str_cat(width, adam_reason));
 }
 

@@ -52,17 +52,17 @@ SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> lad
 // exact one is clearly faster.
 void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens);
 
-// The rules by which choose_by_speed() chooses.
-struct SpeedRules {
-  tuning::DropoutRule dropout;
-  double warmup_share = tuning::kWarmupShare;
-};
-// Chooses what depends on the speed and the data: the dropout, warm-up, evaluations and checkpoints.
-void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens, const SpeedRules& rules);
+// Chooses model.dropout by the passes over the data and the number of parameters.
+void choose_dropout(SizedDraft& sized, const DataSize& data, const tuning::DropoutRule& rule);
+
+// Chooses what else depends on the speed and the data: the warm-up, evaluations and checkpoints.
+void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens,
+                     double warmup_share = tuning::kWarmupShare);
 
 // Chooses the learning rates by rate_for(): `adam_rate` and `adam_power` for Adam and AdamW; with Muon, for the
 // parameters that are no matrices, while the matrices have tuning::kMuonRate. `adam_reason` goes on where the reason of
-// AdamW's rate beside Muon ends.
+// that rate ends. Where the weights of another run go on learning, Muon's rate is tuning::kTunedMuonRate; adapters
+// multiply the others by tuning::kAdapterRateFactor.
 void choose_rates(PlanDraft& draft, double adam_rate, double adam_power, std::string_view adam_reason = "");
 
 // Returns train.steps of a training that ends by the clock alone: a multiple of train.sync_every, if that is not 0.

@@ -74,10 +74,13 @@ inline constexpr double kRateWidth = 128;
 // step. Beside Muon, AdamW's rate is multiplied by (vocab / kFullRateVocab)^power, within kLeastRateShare and 1
 // (docs/learning.md).
 inline constexpr double kFullRateVocab = 2048, kRateVocabPower = 1.5, kLeastRateShare = 0.35;
-// AdamW's or Adam's rates of other tasks: of translation without Muon, of models that learn labels from scratch, and of
-// fine-tuning.
-inline constexpr double kTranslationRate = 5e-3, kTranslationPower = 0.5, kScratchRate = 3e-3, kScratchPower = 0.5;
-inline constexpr double kFineTuningRate = 1e-3, kFineTuningPower = 1.5;
+// AdamW's or Adam's rates of other tasks: of translation without Muon, and of models that learn labels from scratch.
+inline constexpr double kTranslationRate = 5e-3, kTranslationPower = 0.5, kLabelRate = 3e-3, kLabelPower = 0.5;
+// Rates of fine-tuning (docs/learning.md): of Muon, of AdamW for text and translations, and of AdamW for labels. Higher
+// ones undo what the weights know. Adapters learn at a multiple of AdamW's rate.
+inline constexpr double kTunedMuonRate = 0.005, kTunedRate = 5e-4, kTunedPower = 0.5;
+inline constexpr double kTunedLabelRate = 1e-3, kTunedLabelPower = 1.5;
+inline constexpr double kAdapterRateFactor = 10;
 // Warm-up and cool-down as shares of the steps, and the limits of warm-up.
 inline constexpr double kWarmupShare = 0.03, kTranslationWarmupShare = 0.06;
 inline constexpr double kCooldown = 0.6, kTranslationCooldown = 0.7;
@@ -123,6 +126,13 @@ inline constexpr FixedKey kGptKeys[] = {
     {"optimizer.name", "muon", "it learns most in a second"},
     {"optimizer.beta2", "0.99", "short trainings: moments of the last hundred steps"},
     {"optimizer.eps", "1e-8", "as published"},
+};
+// Instead of those keys and of a rule for the dropout, where the weights are those of another run: dropout, too, undoes
+// what they know (docs/learning.md).
+inline constexpr FixedKey kFineTuningKeys[] = {
+    {"model.dropout", "0", "weights that are trained already learn more without it"},
+    {"model.attention_dropout", "0", "weights that are trained already learn more without it"},
+    {"optimizer.name", "adamw", "trained weights need small steps, not Muon's"},
 };
 inline constexpr FixedKey kTranslationKeys[] = {
     {"model.norm", "pre", "it needs no long warm-up"},

@@ -110,19 +110,21 @@ Plan plan_translation(const PlanRequest& request) {
       power_of_two(tuning::kSentenceContext * mean, tuning::kLeastSentenceContext, tuning::kMostSentenceContext),
       fmt::format("sentences have about {:.0f} tokens", mean));
   draft.choose(tuning::kTranslationKeys);
+  if (!draft.from_scratch()) draft.choose(tuning::kFineTuningKeys);
   const bool muon = draft.text("optimizer.name") == "muon";
   if (muon) draft.choose(tuning::kTranslationMuonKeys);
   draft.choose("train.accumulate", tuning::kMostPairMicroSteps, "");
   SizedDraft sized = choose_size(draft, tuning::kTranslationLadder, data, target_tokens_of_step, [&](PlanDraft& tried) {
     tried.choose("model.ff_dim", tuning::kTranslationFf * tried.integer("model.dim"), "narrow, for little data");
+    if (tried.tunes_weights()) return choose_rates(tried, tuning::kTunedRate, tuning::kTunedPower);
     choose_rates(tried, muon ? tuning::kAdamRate : tuning::kTranslationRate,
                  muon ? tuning::kAdamPower : tuning::kTranslationPower);
   });
   choose_matmul(sized, target_tokens_of_step);
   choose_micro_steps(sized.draft, sized.tokens);
   const double step_tokens = target_tokens_of_step(sized.draft.resolved());
-  choose_by_speed(sized, data, step_tokens,
-                  {.dropout = tuning::kPairDropout, .warmup_share = tuning::kTranslationWarmupShare});
+  if (sized.draft.from_scratch()) choose_dropout(sized, data, tuning::kPairDropout);
+  choose_by_speed(sized, data, step_tokens, tuning::kTranslationWarmupShare);
   choose_bleu(sized.draft, sized.tokens / step_tokens);
   return std::move(sized.draft).plan();
 }

@@ -1,4 +1,4 @@
-// Plans of translation and of labels, on a machine whose speed the tests say.
+// Plans of translation, of labels and of fine-tuning, on a machine whose speed the tests say.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "tasks/plan/rules.h"
 #include "tests/temp_folder.h"
 #include "tests/train/plan/fake_timer.h"
+#include "train/config/matmul_config.h"
 
 using namespace tapeformer;
 
@@ -99,6 +100,37 @@ TEST_CASE("plan: translations learn by Muon, with a cool-down of their own; wher
   CHECK(chosen(adam, "optimizer.adamw_lr") == "");
   const ResolvedConfig by_adam = resolve(adam.config);
   CHECK(by_adam.optimizer.lr == rate_for(tuning::kTranslationRate, tuning::kTranslationPower, *by_adam.model_dim()));
+
+  request.given.optimizer.name = "adamw";
+  request.given.train.init_from = "another";
+  const ResolvedConfig tuned = resolve(make_plan(request).config);
+  CHECK(tuned.optimizer.lr == rate_for(tuning::kTunedRate, tuning::kTunedPower, *tuned.model_dim()));
+  for (const char* key : {"model.dropout", "model.attention_dropout"}) CHECK(chosen(make_plan(request), key) == "0.0");
+}
+
+TEST_CASE("plan: weights of another run are trained by AdamW at a smaller rate, and adapters at ten times that") {
+  FakeMachine machine;
+  PlanRequest request = request_of(machine, 1);
+  request.given.data.corpus = "stories";
+  request.given.model.options = {{"dim", std::int64_t{128}}};
+  request.given_keys = {"model.dim"};
+  CHECK(resolve(make_plan(request).config).optimizer.name == "muon");
+
+  request.given.train.init_from = "another";
+  const ResolvedConfig tuned = resolve(make_plan(request).config);
+  CHECK(tuned.optimizer.name == "adamw");
+  CHECK(tuned.optimizer.lr == tuning::kTunedRate);
+  for (const char* key : {"model.dropout", "model.attention_dropout"}) CHECK(chosen(make_plan(request), key) == "0.0");
+  CHECK(std::get<double>(tuned.optimizer.options.at("beta2")) == 0.99);
+  request.given.train.lora_rank = 8;
+  CHECK(resolve(make_plan(request).config).optimizer.lr == tuning::kTunedRate * tuning::kAdapterRateFactor);
+
+  request.given.train.lora_rank = 0;
+  request.given.optimizer.name = "muon";
+  request.given_keys.insert("optimizer.name");
+  const ResolvedConfig by_muon = resolve(make_plan(request).config);
+  CHECK(by_muon.optimizer.lr == tuning::kTunedMuonRate);
+  CHECK(std::get<double>(by_muon.optimizer.options.at("adamw_lr")) == tuning::kTunedRate);
 }
 
 TEST_CASE("plan: labels are learned from scratch by an encoder; with train.init_from only rates and times are chosen") {
@@ -128,6 +160,9 @@ TEST_CASE("plan: labels are learned from scratch by an encoder; with train.init_
   CHECK(resolve(scratch.config).optimizer.lr > 1e-3);
   CHECK(chosen(tuned, "train.minutes") == "1.0");
   CHECK(machine.measured.size() - measured <= 1 + fast_matmuls().size());  // one size, and each precision of products
+
+  request.given.task.freeze = true;  // what learns begins at random
+  CHECK(resolve(make_plan(request).config).optimizer.lr > 1e-3);
 }
 
 TEST_CASE("plan: where a line is a word, empty lines end the examples") {
