@@ -85,13 +85,13 @@ void sweep(SweepArguments& arguments) {
 }
 
 Command fit_command() {
+  constexpr const char* kHelp =
+      "Fit L(N), L(D) and L(C) to trainings, and predict the loss of another one. L is the best validation loss of a "
+      "run, D the tokens that it had read by then";
   const auto arguments = std::make_shared<FitArguments>();
   LawsRequest& request = arguments->request;
   return {.name = "fit",
-          .help =
-              "Fit L(N), L(D) and L(C) to trainings, and predict the loss of another one. L is the best validation "
-              "loss of a "
-              "run, D the tokens that it had read by then",
+          .help = kHelp,
           .options = {{"runs",
                        &arguments->runs,
                        "Runs, folders with runs, or files (.jsonl, .csv) of N, D, C and loss",

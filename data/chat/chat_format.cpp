@@ -36,7 +36,7 @@ nlohmann::json parse_object(std::string_view text, const std::string& origin) {
   return json;
 }
 
-// An empty object if there is no such file.
+// Returns the object in a file; an empty one if there is no such file.
 nlohmann::json read_object(const std::filesystem::path& file) {
   return is_there(file) ? parse_object(read_file(file), file.string()) : nlohmann::json::object();
 }

@@ -127,8 +127,8 @@ inline constexpr FixedKey kGptKeys[] = {
     {"optimizer.beta2", "0.99", "short trainings: moments of the last hundred steps"},
     {"optimizer.eps", "1e-8", "as published"},
 };
-// Instead of those keys and of a rule for the dropout, where the weights are those of another run: dropout, too, undoes
-// what they know (docs/learning.md).
+// Keys of models whose weights are those of another run. They replace those above, and the rule for the dropout, which
+// undoes what the weights know (docs/learning.md).
 inline constexpr FixedKey kFineTuningKeys[] = {
     {"model.dropout", "0", "weights that are trained already learn more without it"},
     {"model.attention_dropout", "0", "weights that are trained already learn more without it"},

@@ -65,7 +65,7 @@ struct HalfReader {
   const std::uint16_t* halves;
 };
 
-// The same in 8 bits.
+// The numbers of a block of a state in 8 bits, as HalfReader has them in 16.
 template <bool kSigned>
 struct CodeReader {
   CodeReader(const ReducedState& state, const StateBlock& block)
