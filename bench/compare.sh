@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Measures tapeformer, its lower bound and PyTorch side by side. Each work is measured in several rounds, which alternate
 # between the three; the table shows the medians over the rounds.
-#   build/bench/compare [--rounds N] [--steps N] [--matmul highest|high|medium|low]
+#   build/bench/compare [--rounds N] [--steps N] [--matmul highest|high|medium|low] [--state f32|bf16|int8]
 #                       ["LAYERS HEADS DIM VOCAB BATCH LENGTH [transformer|rnn]" ...]
-# bench/limit measures the lower bound: the step's matrix products alone, plus one pass of AdamW.
+# bench/limit measures the lower bound: the step's matrix products alone, plus one pass of AdamW, whose moments are f32
+# there whatever --state says of tapeformer's.
 # PyTorch is Debian's python3-torch, under bf16 autocast where --matmul is medium or low; PEER names another command, which is run
 # in the folder of peers/torch_step.py, with options for the fastest way of that version
 # (PEER="newest/python3 torch_step.py --sdpa --fused"). It gets the fastest settings found for this machine: its best vector
@@ -11,13 +12,14 @@
 # glibc that keeps freed memory, which saves it the page faults that our allocator avoids as well.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
-rounds=3 steps=7 matmul=highest works=()
+rounds=3 steps=7 matmul=highest state=f32 works=()
 while [ $# -gt 0 ]; do
   case $1 in
     --rounds) rounds=$2; shift 2 ;;
     --steps) steps=$2; shift 2 ;;
     --matmul) matmul=$2; shift 2 ;;
-    -*) echo "compare: unknown option $1 (--rounds, --steps, --matmul)" >&2; exit 2 ;;
+    --state) state=$2; shift 2 ;;
+    -*) echo "compare: unknown option $1 (--rounds, --steps, --matmul, --state)" >&2; exit 2 ;;
     *) works+=("$1"); shift ;;
   esac
 done
@@ -56,14 +58,14 @@ named=$(value step_ms "$(OPENBLAS_CORETYPE=$best_kernels peer "${flags[@]}")")
 if awk "BEGIN {exit !($named < $own)}"; then peer_environment+=(OPENBLAS_CORETYPE=$best_kernels); fi
 
 echo "$(date +%F), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $threads threads; $rounds rounds of $steps steps"
-echo "matmul $matmul; PyTorch: ${peer_environment[*]} ${peer_command[*]}"
+echo "matmul $matmul; moments in $state; PyTorch: ${peer_environment[*]} ${peer_command[*]}"
 printf '%-32s %10s %10s %8s %10s %8s %8s %8s %8s\n' "layers heads dim vocab" "step ms" "limit ms" "s/limit" \
   "PyTorch ms" "speed" "MiB" "PyTorch" "memory"
 for work in "${works[@]}"; do
   read -ra flags <<<"$(flags_of "$work") --steps $steps"
   measured=()
   for ((round = 0; round < rounds; ++round)); do
-    line=$("$here/train_step" "${flags[@]}" --matmul "$matmul")
+    line=$("$here/train_step" "${flags[@]}" --matmul "$matmul" --state "$state")
     add step step_ms "$line"
     add rss peak_rss_mib "$line"
     add limit limit_ms "$("$here/limit" "${flags[@]}" --matmul "$matmul")"
