@@ -18,8 +18,8 @@ double dummy_tokens_of_step(const ResolvedConfig& config) {
   return static_cast<double>(config.train.batch * config.train.accumulate * kDummyLength);
 }
 
-// Chooses the tokenizer and the context of a model that learns from scratch.
-void choose_for_scratch(PlanDraft& draft, const TextSize& text, double mean_bytes) {
+// Chooses the family and the tokenizer of a model that learns from scratch.
+void choose_encoder(PlanDraft& draft, const TextSize& text) {
   if (!draft.config().model.type_is_given)
     draft.choose("model.type", std::string("bert"), "an encoder sees both sides of a word");
   if (!draft.is_given("tokenizer.file")) {
@@ -27,7 +27,10 @@ void choose_for_scratch(PlanDraft& draft, const TextSize& text, double mean_byte
     if (draft.text("tokenizer.kind") == "bpe")
       draft.choose("tokenizer.vocab", vocab_for(text.bytes, tuning::kLabelVocab), describe(text));
   }
-  const double mean = mean_bytes / token_bytes(draft.config().tokenizer, text);
+}
+
+// Chooses the context of such a model, whose examples have `mean` tokens on average.
+void choose_example_context(PlanDraft& draft, double mean) {
   draft.choose(
       "model.context",
       power_of_two(tuning::kSentenceContext * mean, tuning::kLeastSentenceContext, tuning::kMostSentenceContext),
@@ -44,10 +47,11 @@ Plan plan_labels(const PlanRequest& request) {
   const bool words = !task.pooled && !task.extracts_span;  // a line is a word, and an empty line ends a sentence
   const TextSize text = size_of_files({files.labels});
   const double examples = std::max(1.0, words && text.empty_lines > 0 ? text.empty_lines : text.lines);
-  if (draft.from_scratch()) choose_for_scratch(draft, text, text.bytes / examples);
+  if (draft.from_scratch()) choose_encoder(draft, text);
+  const double of_token = token_bytes(draft.config().tokenizer, text);
+  if (draft.from_scratch()) choose_example_context(draft, text.bytes / examples / of_token);
   draft.choose(tuning::kLabelKeys);
   draft.choose("train.batch", tuning::kLabelBatch, fmt::format("{} examples", amount(examples)));
-  const double of_token = token_bytes(draft.config().tokenizer, text);
   const double share = files.valid_labels.empty() ? files.valid_fraction : 0;
   const double valid = share > 0                    ? share * text.bytes
                        : files.valid_labels.empty() ? 0

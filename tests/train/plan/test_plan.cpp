@@ -23,6 +23,11 @@ PlanRequest stories(FakeMachine& machine, double minutes, std::int64_t lines = 2
   return request;
 }
 
+// A training of a minute on data that is yet to be named.
+PlanRequest without_data(FakeMachine& machine) {
+  return {.given = {}, .given_keys = {}, .minutes = 1, .step_seconds = machine.timer()};
+}
+
 }  // namespace
 
 TEST_CASE("plan: a machine that is faster, or more minutes, take a larger model, and the plan is a configuration") {
@@ -164,8 +169,7 @@ TEST_CASE("plan: small texts are read by characters, others by byte pairs; many 
 TEST_CASE("plan: a small text that is not valid UTF-8 has byte pairs, since no characters can be read from it") {
   const TempFolder folder;
   FakeMachine machine;
-  PlanRequest request = stories(machine, 1);
-  request.given.data.corpus = "";
+  PlanRequest request = without_data(machine);
   const auto kind = [&](const std::string& text) {
     request.given.data.text = {folder.write("text.txt", text).string()};
     return chosen(make_plan(request), "tokenizer.kind");
@@ -220,8 +224,7 @@ TEST_CASE("plan: sizes of files are told without reading them, compressed ones b
     text += "A line of some text, whose number is " + std::to_string(line) + ".\n";
   folder.write("large.txt", text);
   FakeMachine machine;
-  PlanRequest request = stories(machine, 1);
-  request.given.data.corpus = "";
+  PlanRequest request = without_data(machine);
   request.given.data.text = {(folder.path / "large.txt").string()};
   CHECK(chosen(make_plan(request), "tokenizer.vocab") == "4096");
   folder.write("large.txt.gz", gzip(text));
@@ -256,8 +259,7 @@ TEST_CASE("plan: sizes of files are told without reading them, compressed ones b
 TEST_CASE("plan: the tokens of a text are those that its own byte pairs make of it") {
   const TempFolder folder;
   FakeMachine machine;
-  PlanRequest request = stories(machine, 1);
-  request.given.data.corpus = "";
+  PlanRequest request = without_data(machine);
   const auto use = [&](const std::string& text) {
     request.given.data.text = {folder.write("text.txt", text).string()};
     return size_of_files(request.given.data.text);
