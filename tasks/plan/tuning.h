@@ -32,7 +32,7 @@ inline constexpr double kRepeatsThatCount = 15.39;
 inline constexpr double kStepsShare = 0.88;
 // The share of the minutes, and the least seconds, in which speeds are measured; into how many measurements this time
 // is divided, and the seconds of the longest measurement.
-inline constexpr double kMeasuringShare = 0.04, kMeasuringLeast = 1, kLongestMeasurement = 2;
+inline constexpr double kMeasuringShare = 0.06, kMeasuringLeast = 1, kLongestMeasurement = 1.5;
 inline constexpr int kMeasurements = 12;
 // The factor by which a step must be faster with more exact products to get them, as it may be for small models.
 inline constexpr double kClearlyFaster = 1.03;

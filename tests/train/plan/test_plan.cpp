@@ -306,6 +306,20 @@ TEST_CASE("plan: products in 8 bits or bf16 where the CPU has them, unless more 
   CHECK(resolve(make_plan(request).config).train.matmul == MatmulSetting::low);
 }
 
+TEST_CASE("plan: the precision of products is the same if the machine was busy while one was measured") {
+  FakeMachine quiet{.f32 = 2, .bf16 = 1.2};
+  const std::string precision = chosen(make_plan(stories(quiet, 1)), "train.matmul");
+  CHECK(precision == word_of(fast_matmuls().front()));
+  for (int busy = 0; busy < std::ssize(quiet.measured); ++busy) {
+    CAPTURE(busy);
+    FakeMachine machine{.f32 = 2, .bf16 = 1.2, .busy = busy};
+    CHECK(chosen(make_plan(stories(machine, 1)), "train.matmul") == precision);
+  }
+  const int sizes = static_cast<int>(std::ssize(quiet.measured)) - 2 * static_cast<int>(fast_matmuls().size());
+  FakeMachine hurried{.most = sizes + 1, .f32 = 2, .bf16 = 1.2};  // no time for all of them, or for all a second time
+  CHECK(chosen(make_plan(stories(hurried, 1)), "train.matmul") == precision);
+}
+
 TEST_CASE("plan: steps and evaluations are whole rounds of local steps") {
   FakeMachine machine;
   PlanRequest request = stories(machine, 1);
