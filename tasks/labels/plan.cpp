@@ -58,9 +58,10 @@ Plan plan_labels(const PlanRequest& request) {
                                                     : size_of_files({files.valid_labels}).bytes;
   const DataSize data{.unique = std::max(1.0, (1 - share) * text.bytes / of_token), .validation = valid / of_token};
   SizedDraft sized = choose_size(draft, tuning::kEncoderLadder, data, dummy_tokens_of_step, [&](PlanDraft& tried) {
-    const bool tunes = tried.tunes_weights();
-    choose_rates(tried, tunes ? tuning::kTunedLabelRate : tuning::kLabelRate,
-                 tunes ? tuning::kTunedLabelPower : tuning::kLabelPower);
+    const RateRule scratch{.adam = tuning::kLabelRate, .adam_power = tuning::kLabelPower};
+    const RateRule tuned{
+        .adam = tuning::kTunedLabelRate, .adam_power = tuning::kTunedLabelPower, .muon = tuning::kTunedMuonRate};
+    choose_rates(tried, tried.tunes_weights() ? tuned : scratch);
   });
   choose_matmul(sized, dummy_tokens_of_step);
   const double rows = static_cast<double>(sized.draft.integer("train.batch") * sized.draft.integer("train.accumulate"));

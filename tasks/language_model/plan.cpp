@@ -70,12 +70,13 @@ void choose_blocks(PlanDraft& draft) {
   }
 }
 
-// Chooses the learning rates for a model of the width that the draft has and, from scratch, this vocabulary.
+// Chooses the learning rates for a model of the width that the draft has and this vocabulary.
 void choose_rates_for_vocab(PlanDraft& draft, std::int64_t vocab) {
-  if (draft.tunes_weights()) return choose_rates(draft, tuning::kTunedRate, tuning::kTunedPower);
   const double share = draft.text("optimizer.name") == "muon" ? vocab_rate_share(vocab) : 1;
-  choose_rates(draft, share * tuning::kAdamRate, tuning::kAdamPower,
-               share < 1 ? fmt::format(", and {:.2g} of that for a small vocabulary", share) : "");
+  choose_rates(draft,
+               {.adam = share * tuning::kAdamRate,
+                .adam_power = tuning::kAdamPower,
+                .adam_reason = share < 1 ? fmt::format(", and {:.2g} of that for a small vocabulary", share) : ""});
 }
 
 void choose_batch(PlanDraft& draft, std::int64_t step_tokens, std::string reason) {
@@ -139,7 +140,11 @@ Plan plan_language_model(const PlanRequest& request) {
                fmt::format("{} tokens in about {:.0f} steps", amount(sized.tokens), tuning::kWantedSteps));
   choose_matmul(sized, tokens_of_step);
   choose_validation(sized, data);
-  if (sized.draft.from_scratch()) choose_dropout(sized, data, tuning::kTextDropout);
+  if (sized.draft.from_scratch()) {
+    choose_dropout(sized, data, tuning::kTextDropout);
+  } else {
+    choose_tuned_rates(sized, data);
+  }
   choose_by_speed(sized, data, tokens_of_step(sized.draft.resolved()));
   return std::move(sized.draft).plan();
 }

@@ -211,16 +211,30 @@ void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens
   draft.choose("checkpoint.every_minutes", tuning::kCheckpointMinutes, "what a crash loses at most");
 }
 
-void choose_rates(PlanDraft& draft, double adam_rate, double adam_power, std::string_view adam_reason) {
+void choose_rates(PlanDraft& draft, const RateRule& rule) {
   const std::int64_t dim = draft.integer("model.dim");
+  const bool adapters = draft.integer("train.lora.rank") > 0;
   const std::string width = fmt::format("at a width of {}", dim);
-  const bool tunes = draft.tunes_weights(), adapters = draft.integer("train.lora.rank") > 0;
-  const std::string_view why = adapters ? ", for adapters" : tunes ? ", for weights that are trained already" : "";
-  const double adam = rate_for(adam_rate * (adapters ? tuning::kAdapterRateFactor : 1), adam_power, dim);
-  if (draft.text("optimizer.name") != "muon") return draft.choose("optimizer.lr", adam, str_cat(width, why));
-  const double muon = rate_for(tunes ? tuning::kTunedMuonRate : tuning::kMuonRate, tuning::kMuonPower, dim);
-  draft.choose("optimizer.lr", muon, str_cat(width, why));
-  draft.choose("optimizer.adamw_lr", adam, str_cat(width, adam_reason));
+  const std::string_view why = adapters                ? ", for adapters"
+                               : draft.tunes_weights() ? ", for weights that are trained already"
+                                                       : "";
+  const double adam = rate_for(rule.adam * (adapters ? tuning::kAdapterRateFactor : 1), rule.adam_power, dim);
+  if (draft.text("optimizer.name") != "muon") {
+    return draft.choose("optimizer.lr", adam, str_cat(width, why, rule.adam_reason));
+  }
+  draft.choose("optimizer.lr", rate_for(rule.muon, tuning::kMuonPower, dim), str_cat(width, why, rule.muon_reason));
+  draft.choose("optimizer.adamw_lr", adam, str_cat(width, rule.adam_reason));
+}
+
+void choose_tuned_rates(SizedDraft& sized, const DataSize& data) {
+  const double passes = sized.tokens / data.unique, share = std::min(1.0, tuning::kTunedPasses / passes);
+  const std::string reason =
+      share < 1 ? fmt::format(", and {:.2g} of that for {:.2g} passes over the data", share, passes) : "";
+  choose_rates(sized.draft, {.adam = share * tuning::kTunedRate,
+                             .adam_power = tuning::kTunedPower,
+                             .muon = share * tuning::kTunedMuonRate,
+                             .adam_reason = reason,
+                             .muon_reason = reason});
 }
 
 std::int64_t no_step_limit(std::int64_t sync_every) {

@@ -59,11 +59,21 @@ void choose_dropout(SizedDraft& sized, const DataSize& data, const tuning::Dropo
 void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens,
                      double warmup_share = tuning::kWarmupShare);
 
-// Chooses the learning rates by rate_for(): `adam_rate` and `adam_power` for Adam and AdamW; with Muon, for the
-// parameters that are no matrices, while the matrices have tuning::kMuonRate. `adam_reason` goes on where the reason of
-// that rate ends. Where the weights of another run go on learning, Muon's rate is tuning::kTunedMuonRate; adapters
-// multiply the others by tuning::kAdapterRateFactor.
-void choose_rates(PlanDraft& draft, double adam_rate, double adam_power, std::string_view adam_reason = "");
+// Learning rates at a width of tuning::kRateWidth: `adam` of Adam and AdamW, which falls with the width to `adam_power`
+// (rate_for()); with Muon it is that of the parameters that are no matrices, while the matrices have `muon`. The
+// reasons go on where those of the rates end.
+struct RateRule {
+  double adam = 0, adam_power = 0, muon = tuning::kMuonRate;
+  std::string adam_reason = {}, muon_reason = {};
+};
+
+// Chooses the learning rates for the width that the draft has. Adapters multiply Adam's and AdamW's by
+// tuning::kAdapterRateFactor.
+void choose_rates(PlanDraft& draft, const RateRule& rule);
+
+// Chooses the rates for a text or translations where the weights of another run go on learning: the smaller, the more
+// often the training passes over the data (tuning::kTunedPasses).
+void choose_tuned_rates(SizedDraft& sized, const DataSize& data);
 
 // Returns train.steps of a training that ends by the clock alone: a multiple of train.sync_every, if that is not 0.
 std::int64_t no_step_limit(std::int64_t sync_every);

@@ -116,14 +116,17 @@ Plan plan_translation(const PlanRequest& request) {
   draft.choose("train.accumulate", tuning::kMostPairMicroSteps, "");
   SizedDraft sized = choose_size(draft, tuning::kTranslationLadder, data, target_tokens_of_step, [&](PlanDraft& tried) {
     tried.choose("model.ff_dim", tuning::kTranslationFf * tried.integer("model.dim"), "narrow, for little data");
-    if (tried.tunes_weights()) return choose_rates(tried, tuning::kTunedRate, tuning::kTunedPower);
-    choose_rates(tried, muon ? tuning::kAdamRate : tuning::kTranslationRate,
-                 muon ? tuning::kAdamPower : tuning::kTranslationPower);
+    choose_rates(tried, {.adam = muon ? tuning::kAdamRate : tuning::kTranslationRate,
+                         .adam_power = muon ? tuning::kAdamPower : tuning::kTranslationPower});
   });
   choose_matmul(sized, target_tokens_of_step);
   choose_micro_steps(sized.draft, sized.tokens);
   const double step_tokens = target_tokens_of_step(sized.draft.resolved());
-  if (sized.draft.from_scratch()) choose_dropout(sized, data, tuning::kPairDropout);
+  if (sized.draft.from_scratch()) {
+    choose_dropout(sized, data, tuning::kPairDropout);
+  } else {
+    choose_tuned_rates(sized, data);
+  }
   choose_by_speed(sized, data, step_tokens, tuning::kTranslationWarmupShare);
   choose_bleu(sized.draft, sized.tokens / step_tokens);
   return std::move(sized.draft).plan();

@@ -133,6 +133,29 @@ TEST_CASE("plan: weights of another run are trained by AdamW at a smaller rate, 
   CHECK(std::get<double>(by_muon.optimizer.options.at("adamw_lr")) == tuning::kTunedRate);
 }
 
+TEST_CASE("plan: weights of another run learn a text that they read often at a rate that falls with the passes") {
+  FakeMachine machine;
+  PlanRequest request = request_of(machine, 1);
+  request.given.data.corpus = "stories";
+  request.given.model.options = {{"dim", std::int64_t{128}}};
+  request.given.train.init_from = "another";
+  for (const bool muon : {false, true}) {
+    if (muon) {
+      request.given.optimizer.name = "muon";
+      request.given_keys.insert("optimizer.name");
+    }
+    std::vector<double> rates;
+    for (const double minutes : {0.01, 100.0, 1000.0}) {
+      request.minutes = minutes;
+      rates.push_back(resolve(make_plan(request).config).optimizer.lr);
+    }
+    CHECK(rates[0] == (muon ? tuning::kTunedMuonRate : tuning::kTunedRate));
+    CHECK(rates[1] < rates[0] / 5);
+    CHECK(rates[2] == doctest::Approx(rates[1] / 10).epsilon(0.05));  // they have two digits
+  }
+  CHECK(chosen(make_plan(request), "optimizer.lr") != chosen(make_plan(request), "optimizer.adamw_lr"));
+}
+
 TEST_CASE("plan: labels are learned from scratch by an encoder; with train.init_from only rates and times are chosen") {
   const TempFolder folder;
   folder.write("labels", sentences(300, 12, "\tlabel\n"));
