@@ -1,6 +1,8 @@
 #include "tasks/common/text_start.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <span>
 
 #include "core/error.h"
 #include "data/text/text_files.h"
@@ -11,6 +13,18 @@
 
 namespace tapeformer {
 namespace {
+
+// Returns whether a text of the training, a file, folder or glob, may have documents. If it is not there any more, its
+// name tells whether it was JSON lines; a name without an ending may be a folder's, of which nobody knows.
+bool may_have_documents(const std::string& input, const TextOptions& options) {
+  try {
+    return FileText(expand_inputs(std::span(&input, 1)), options).has_documents();
+  } catch (const Error&) {
+    const std::filesystem::path name(input);
+    const bool may_be_folder = !name.has_extension() && name.parent_path() != "/dev/fd";
+    return may_be_folder || FileText({name}, options).has_documents();
+  }
+}
 
 // Returns whether kEndOfText may have stood in the text from which the model learned. In a text without documents it
 // does not, though the tokenizer has it, so what the model predicts after it means nothing.
@@ -24,11 +38,8 @@ bool may_know_end_of_text(const ResolvedConfig& config, bool is_imported) {
   const Config::Data& data = config.data;
   if (config.task_row().name != "language_model" || data.document != DocumentEnd::none) return true;
   if (data.text.empty()) return false;  // a generated corpus
-  try {
-    return FileText(expand_inputs(data.text), text_options(config)).has_documents();
-  } catch (const Error&) {  // the files are not there any more
-    return true;
-  }
+  const TextOptions options = text_options(config);
+  return std::ranges::any_of(data.text, [&](const std::string& input) { return may_have_documents(input, options); });
 }
 
 }  // namespace
