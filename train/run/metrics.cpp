@@ -86,7 +86,10 @@ void MetricsWriter::sync() {
 
 std::string truncate_metrics(const std::filesystem::path& path, std::int64_t step, bool goes_on,
                              const MetricsMark& mark) {
-  if (!is_there(path)) return "";
+  if (!is_there(path)) {
+    if (mark.bytes == 0) return "";
+    return str_cat(path.string(), " was removed: the lines of the training until step ", step, " are lost");
+  }
   const std::string bytes = read_file(path);
   std::string kept, lasting;
   int unreadable = bytes.empty() || bytes.back() == '\n' ? 0 : 1;  // a line without its end

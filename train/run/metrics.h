@@ -55,7 +55,7 @@ inline constexpr const char* kAtEnd = "at_end";
 // a crash has left incomplete, so that a resumed run has each line once. If the run `goes_on` from that step, also
 // removes what was written only because it ended there. If the file does not begin with what the mark describes, keeps
 // a copy of it and returns a message about that, else "". The file is replaced as a whole or not at all; a missing file
-// is not created. Throws Error.
+// is not created, and the message says so if the mark describes lines. Throws Error.
 std::string truncate_metrics(const std::filesystem::path& path, std::int64_t step, bool goes_on = false,
                              const MetricsMark& mark = {});
 

@@ -98,6 +98,10 @@ TEST_CASE("metrics: lines that are not what they were when a checkpoint was save
   CHECK(read_all(beside + "-3") == broken);
   CHECK(read_all(path) == kept.substr(kept.find('\n') + 1));
   CHECK(truncated("") != "");
+  std::filesystem::remove(path);
+  CHECK(truncate_metrics(path, 2, false, mark) ==
+        path.string() + " was removed: the lines of the training until step 2 are lost");
+  CHECK_FALSE(std::filesystem::exists(path));
 }
 
 TEST_CASE("metrics: a writer goes on where truncation left off") {
