@@ -35,6 +35,15 @@ fs::path unfinished_config(const RunFolder& run) { return run.root / "config.tom
 // Returns whether a process is making a run here, or was killed while it did.
 bool is_unfinished(const RunFolder& run) { return is_there(unfinished_config(run)) && !is_there(run.config()); }
 
+// Throws Error if the folder has a file that not every run has, and that is not of the run to be made: the run would
+// read it as its own.
+void require_no_foreign_files(const RunFolder& run) {
+  for (const fs::path& path :
+       {run.target_tokenizer(), run.tokenizer_config(), run.labels(), run.base(), run.machine(), run.comparison()})
+    check(!is_there(path), path.string(),
+          " is there already, and the run would read it as its own: give another --out");
+}
+
 }  // namespace
 
 fs::path RunFolder::staging(std::int64_t step) const {
@@ -63,6 +72,7 @@ void require_no_run(const fs::path& root) {
   if (is_unfinished(run)) return;
   check(!is_there(run.config()) && !is_there(run.metrics()) && !is_there(run.checkpoints()), root.string(),
         " already holds a run: go on with --resume ", root.string(), ", or give another --out");
+  require_no_foreign_files(run);
 }
 
 RunFolder create_run(const fs::path& root, std::string_view config_toml, const RunTokenizers& tokenizers,
@@ -72,6 +82,8 @@ RunFolder create_run(const fs::path& root, std::string_view config_toml, const R
   const bool created = make_folder(root);
   const RunLock lock(run);
   require_no_run(root);  // checked again, now that no other process can make a run here
+  check(is_unfinished(run) || !is_there(run.tokenizer()) || read_file(run.tokenizer()) == tokenizers.source,
+        run.tokenizer().string(), " is there already, and is another tokenizer than the run's: give another --out");
   try {
     if (is_unfinished(run)) {
       for (const fs::path& path : {run.target_tokenizer(), run.tokenizer_config(), run.labels(), run.base(),

@@ -52,7 +52,9 @@ struct RunFolder {
 std::string checkpoint_name(std::int64_t step);
 std::optional<std::int64_t> checkpoint_step(std::string_view name);
 
-// Throws Error when `root` is a file or contains a run already. Writes nothing; call it before long preparations.
+// Throws Error when `root` is a file, contains a run already, or has a file that a run would read as its own though it
+// need not have one (tokenizer-target.json, tokenizer_config.json, labels.json, base.safetensors, machine.json,
+// comparison.json). Writes nothing; call it before long preparations.
 void require_no_run(const std::filesystem::path& root);
 
 // The JSON texts of a run's tokenizers; `target` is empty unless source and target have separate vocabularies. `labels`
@@ -65,8 +67,8 @@ struct RunTokenizers {
 // Makes the folder and its parents, and writes the files. `prepare`, if given, writes the run's initial content, such
 // as a first checkpoint: config.toml is written after it, so that the folder becomes a run only when it is complete.
 // The leftovers of a process that was killed meanwhile are removed first. Throws Error as require_no_run() does, when
-// another process is making a run here, and when writing fails: then the folder is no run, and is removed if it was
-// created here.
+// another process is making a run here, when the folder has another tokenizer.json than the run's, and when writing
+// fails: then the folder is no run, and is removed if it was created here.
 RunFolder create_run(const std::filesystem::path& root, std::string_view config_toml, const RunTokenizers& tokenizers,
                      const std::function<void(const RunFolder&)>& prepare = {});
 

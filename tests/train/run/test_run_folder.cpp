@@ -50,9 +50,36 @@ TEST_CASE("run folder: creation takes an existing folder without a run, and what
   const TempFolder folder;
   folder.write("notes.txt", "mine");
   folder.write("tokenizer.json", "from a creation that was killed before config.toml");
+  folder.write("config.toml.unfinished", "[model]\n");
   create_run(folder.path, "[model]\n", {"{}", ""});
   CHECK(read_all(folder.path / "tokenizer.json") == "{}");
   CHECK(read_all(folder.path / "notes.txt") == "mine");
+}
+
+TEST_CASE("run folder: creation refuses a folder with a file that the run would read as its own") {
+  for (const char* name : {"tokenizer-target.json", "tokenizer_config.json", "labels.json", "base.safetensors",
+                           "machine.json", "comparison.json"}) {
+    CAPTURE(name);
+    const TempFolder folder;
+    const std::string file = folder.write(name, "of something else").string();
+    CHECK_THROWS_WITH_AS(create_run(folder.path, "[model]\n", {"{}", ""}),
+                         (file + " is there already, and the run would read it as its own: give another --out").c_str(),
+                         Error);
+    CHECK(read_all(file) == "of something else");
+    CHECK(folder.entries() == 1);
+  }
+}
+
+TEST_CASE("run folder: creation replaces no other tokenizer") {
+  const TempFolder folder;
+  const std::string file = folder.write("tokenizer.json", "mine").string();
+  CHECK_THROWS_WITH_AS(
+      create_run(folder.path, "[model]\n", {"{}", ""}),
+      (file + " is there already, and is another tokenizer than the run's: give another --out").c_str(), Error);
+  CHECK(read_all(file) == "mine");
+  CHECK(folder.entries() == 1);
+  create_run(folder.path, "[model]\n", {"mine", ""});
+  CHECK(read_all(file) == "mine");
 }
 
 TEST_CASE("run folder: a process that is killed while it makes a run leaves none, and the next one begins anew") {
