@@ -288,6 +288,9 @@ std::vector<std::string> write_gguf_model(const TrainedTextModel& run, const fs:
   if (architecture != "llama") require("attention_bias", false);
   require("scale_attn_weights", true);
   if (architecture == "gpt2" && config["activation_function"] != "gelu") require("activation_function", "gelu_new");
+  // No key of the file says which GELU it is.
+  if (architecture == "gpt2" && config["activation_function"] == "gelu")
+    warnings.emplace_back("model.activation: gelu becomes gelu_tanh, the only GELU of a gpt2 in llama.cpp");
   const FileType& type = *std::ranges::find(kFileTypes, word, &FileType::word);
   Metadata metadata = metadata_of(config, architecture, type);
   try {

@@ -90,6 +90,16 @@ TEST_CASE("gguf: the chat template of a run is in the file, and an import keeps 
         tokenizer.token_bytes(static_cast<std::int32_t>(file.integer("tokenizer.ggml.eos_token_id"))));
 }
 
+TEST_CASE("gguf: an export says that another GELU is computed by those who read the file") {
+  const auto warnings = [](const char* activation) {
+    const ImportedModel model("gpt2", Json{{"activation_function", activation}});
+    return gguf().write(model.run(), model.path / "a.gguf", "f32");
+  };
+  const std::string gelu = "model.activation: gelu becomes gelu_tanh, the only GELU of a gpt2 in llama.cpp";
+  CHECK(std::ranges::count(warnings("gelu"), gelu) == 1);
+  CHECK(std::ranges::count(warnings("gelu_new"), gelu) == 0);
+}
+
 TEST_CASE("gguf: scaled rotary positions") {
   const Json linear =
       Json::parse(R"({"rope_scaling": {"rope_type": "linear", "factor": 4.0}, "rope_parameters": null})");
