@@ -34,6 +34,8 @@ bool is_number(std::string_view column) {
   return column.size() > digits && column.find_first_not_of("0123456789", digits) == column.npos;
 }
 
+bool has_only_spaces(std::string_view field) { return field.find_first_not_of(' ') == field.npos; }
+
 std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -194,6 +196,9 @@ std::vector<std::string> fields_of(std::vector<std::string> all, const Columns& 
 LabelledTable table_of(std::vector<TableRow> rows, const std::string& origin, const TableShape& shape,
                        const LabelledFileOptions& format, LabelFormat detected) {
   LabelledTable table;
+  for (TableRow& row : rows) {
+    if (shape.sentences && std::ranges::all_of(row.fields, has_only_spaces)) row.fields.clear();
+  }
   const auto first = std::ranges::find_if(rows, [](const TableRow& row) { return !row.fields.empty(); });
   if (first == rows.end()) return table;
   const std::string of_first = str_cat(origin, ":", first->line, ": ");

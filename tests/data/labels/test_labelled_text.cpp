@@ -25,6 +25,16 @@ TEST_CASE("labelled text: lines of words with and without labels, sentences apar
   CHECK(text.sentences()[1][0].label == "pronoun");
 }
 
+TEST_CASE("labelled text: a line of nothing but spaces ends a sentence, as an empty one does") {
+  for (const std::string blank : {" ", "   ", " \t", "\t"}) {
+    CAPTURE(blank);
+    const LabelledText text = LabelledText::from_text(blank + "\nthe\tO\ndog\tN\n" + blank + "\nit\tO\n", "x");
+    REQUIRE(text.sentences().size() == 2);
+    CHECK(text.sentences()[0].size() == 2);
+    CHECK(text.sentences()[1].size() == 1);
+  }
+}
+
 TEST_CASE("labelled text: lines that are none, and a text without labels, are refused") {
   CHECK_THROWS_WITH_AS(LabelledText::from_text("a\tb\nc\td\te\n", "x"),
                        "x:2: expected a word, or a word, a tab and its label, got \"c\td\te\"", Error);
