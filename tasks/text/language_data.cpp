@@ -145,6 +145,7 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
         " takes at least ", row + 1);
   if (!valid.empty()) {
     TokenFile tokens = cache.tokens("valid", *valid_text.reader, valid, *tokenizer, show);
+    check(!other || tokens.size() >= 2, "data.valid: the text has ", tokens.size(), " tokens, expected at least 2");
     if (tokens.size() >= 2) result.valid = std::move(tokens);
     if (result.valid) result.valid_unknown = count_unknown(result.valid->view(), *tokenizer);
   }

@@ -93,6 +93,10 @@ TEST_CASE("language data: validation files of their own leave the whole text to 
   const LanguageData data = prepare_language_data(resolve(config));
   CHECK(decoded(data, data.train) == kText);
   CHECK(decoded(data, *data.valid) == "some other words");
+
+  config.data.valid = {folder.write("short.txt", "s").string()};  // it was given, so that it is not left out unsaid
+  CHECK_THROWS_WITH_AS(prepare_language_data(resolve(config)), "data.valid: the text has 1 tokens, expected at least 2",
+                       Error);
 }
 
 TEST_CASE("language data: the vocabulary of characters has those of the validation text") {
