@@ -66,6 +66,8 @@ LabelledExample parse_question(std::string_view line, const std::string& where) 
       tab != line.npos && line.find('\t', tab + 1) == line.npos;  // a third field would be the answer
   check(is_question, where, "expected a question, a tab and a text, got \"", line, '"');
   LabelledExample example{split_words(line.substr(tab + 1)), {}};
+  check(tab > 0 && !example.pieces.empty(), where, "expected a question and a text, got an empty ",
+        tab > 0 ? "text" : "question");
   example.pieces.insert(example.pieces.begin(), std::string(line.substr(0, tab)));
   example.labels.resize(example.pieces.size());
   return example;

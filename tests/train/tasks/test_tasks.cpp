@@ -205,6 +205,10 @@ TEST_CASE("tasks: files of questions, and the overlap of an answer with the righ
   refused("a\tb c\t\n", "b.tsv:1: expected a question, a text and an answer, got an empty answer");
   CHECK_THROWS_WITH_AS(span.functions.parse("a", "line 1: "),
                        "line 1: expected a question, a tab and a text, got \"a\"", Error);
+  CHECK_THROWS_WITH_AS(span.functions.parse("who\t ", "line 1: "),
+                       "line 1: expected a question and a text, got an empty text", Error);
+  CHECK_THROWS_WITH_AS(span.functions.parse("\tBen ran.", "line 1: "),
+                       "line 1: expected a question and a text, got an empty question", Error);
 
   const std::vector<LabelledExample> examples = span.functions.read(folder.path / "a.tsv", {}).examples;
   const auto score = [&](std::int64_t first, std::int64_t last) {
