@@ -162,14 +162,13 @@ class Trainer {
     state_.tokens += size.tokens;
     state_.elapsed_s = elapsed();
     step_s_ = hooks_.clock() - begin;
-    const double rate = static_cast<double>(size.tokens) / step_s_;
-    tokens_per_s_ = tokens_per_s_ == 0 ? rate : 0.95 * tokens_per_s_ + 0.05 * rate;
+    const double tokens_per_s = speed_.after_step(size.tokens, step_s_);
     std::optional<double> waiting;
     if (ranks_.size() > 1) waiting = (ranks_.waited_s() - waited_before_) / elapsed_here();
     const bool is_scheduled = number == 1 || is_due(config_.train.log_every) || watch;
     if (is_scheduled || is_last()) {
       require_folder();
-      nlohmann::ordered_json line = step_line(state_, result, lr, tokens_per_s_, size.task);
+      nlohmann::ordered_json line = step_line(state_, result, lr, tokens_per_s, size.task);
       if (waiting) line["waiting"] = *waiting;
       if (watch) line["watch"] = watch->norms();
       if (!is_scheduled) line[kAtEnd] = true;
@@ -181,7 +180,7 @@ class Trainer {
                        .first_step = first_step_,
                        .loss = result.loss,
                        .lr = lr,
-                       .tokens_per_s = tokens_per_s_,
+                       .tokens_per_s = tokens_per_s,
                        .elapsed_s = elapsed_here(),
                        .smoothed = config_.train.label_smoothing > 0,
                        .with_z = config_.train.z_loss > 0,
@@ -319,8 +318,8 @@ class Trainer {
   const double began_at_ = config_.train.minutes > 0 ? hooks_.began_at.value_or(hooks_.clock()) : hooks_.clock();
   std::int64_t saved_step_, evaluated_step_ = -1;
   double saved_at_ = hooks_.clock();
-  double tokens_per_s_ = 0;  // an exponential moving average, only for display
-  double step_s_ = 0;        // the seconds that the last step took
+  RecentSpeed speed_;
+  double step_s_ = 0;  // the seconds that the last step took
   TimeBudget budget_{config_,
                      state_,
                      [this] { return elapsed(); },

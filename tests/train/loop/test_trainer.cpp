@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "autograd/ops/ops.h"
 #include "core/error.h"
@@ -239,6 +240,16 @@ TEST_CASE("train: what it writes, and when") {
     CHECK(std::isfinite(progress[i].loss));
     CHECK(progress[i].tokens_per_s > 0);
   }
+}
+
+TEST_CASE("train: the speed of steps that take different times is that of their tokens together") {
+  RecentSpeed alike;
+  for (int step = 0; step < 100; ++step) CHECK(alike.after_step(50, 0.5) == doctest::Approx(100));
+  RecentSpeed rounds;  // each tenth step takes ten times as long: 10 steps of 50 tokens take 9.5 s
+  std::vector<double> speeds;
+  for (int step = 1; step <= 200; ++step) speeds.push_back(rounds.after_step(50, step % 10 == 0 ? 5 : 0.5));
+  const double mean = std::accumulate(speeds.begin() + 100, speeds.end(), 0.0) / 100;
+  CHECK(mean == doctest::Approx(500 / 9.5).epsilon(0.05));  // the mean of the speeds of steps is 91
 }
 
 TEST_CASE("train: stops when asked, after the step, with a checkpoint") {
