@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <system_error>
@@ -87,6 +88,7 @@ void InputLines::read_more() {
 
 std::string read_input() {
   const std::string input(std::istreambuf_iterator<char>(std::cin), {});
+  check(std::ferror(stdin) == 0, "cannot read standard input");  // std::cin cannot tell a read error from the end
   return std::string(without_byte_order_mark(input));
 }
 

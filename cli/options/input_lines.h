@@ -46,7 +46,7 @@ class InputLines {
   ProgressLine progress_ = ProgressLine::standard_error();
 };
 
-// Reads all of standard input, without a byte order mark at its beginning.
+// Reads all of standard input, without a byte order mark at its beginning. Throws Error when it cannot be read.
 std::string read_input();
 
 }  // namespace tapeformer::cli

@@ -48,6 +48,7 @@ TEST_CASE("results: a command whose reader goes away ends quietly, as other prog
 TEST_CASE("streams: a standard input that cannot be read is an error, and not an empty one") {
   const Sandbox box;
   box.write("a.txt", "one two\n");
+  box.write("tree.txt", "(S (NP a) (VP b))\n");
   REQUIRE(box.run("tokenizer train --vocab 257 --out t.json a.txt").exit_code == 0);
   for (const std::string input : {"<&-", "< ."}) {
     for (const std::string command : {"decode t.json", "encode t.json", "encode t.json --lines"}) {
@@ -56,6 +57,13 @@ TEST_CASE("streams: a standard input that cannot be read is an error, and not an
       CHECK(outcome.exit_code == kFailure);
       CHECK(outcome.out == "");
       CHECK(outcome.tells("tapeformer: cannot read "));
+    }
+    for (const std::string command : {"bleu --reference a.txt", "score trees --reference tree.txt", "flatten"}) {
+      CAPTURE(command + " " + input);
+      const Outcome outcome = run_in_shell(box, "exec \"$0\" " + command + " " + input);
+      CHECK(outcome.exit_code == kFailure);
+      CHECK(outcome.out == "");
+      CHECK(outcome.err == "tapeformer: cannot read standard input\n");
     }
   }
 }
