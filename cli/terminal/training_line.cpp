@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/terminal/terminal.h"
+#include "core/error.h"
 #include "core/memory.h"
 #include "core/text/numbers.h"
 
@@ -28,8 +29,8 @@ std::vector<ProgressPart> training_parts(const ProgressState& state, const Train
     percent = static_cast<std::int64_t>(100 * std::min(1.0, time->done_s / time->whole_s));
     parts.push_back({fmt::format("{:.1f}/{:.4g} min", time->done_s / 60, time->whole_s / 60), 5});
   }
-  const std::string loss =
-      std::string(state.smoothed ? "label-smoothed loss " : "loss ") + (state.with_z ? "+ z " : "");
+  const std::string loss = str_cat(state.smoothed ? "label-smoothed " : "", state.weighted ? "weighted " : "", "loss ",
+                                   state.with_z ? "+ z " : "");
   parts.push_back({std::to_string(percent) + "%", 5});
   parts.push_back({loss + fmt::format("{:.4f}", facts.mean_loss), 2});
   if (facts.validation_loss) parts.push_back({fmt::format("valid {:.4f}", *facts.validation_loss), 4});

@@ -183,6 +183,7 @@ class Trainer {
                        .tokens_per_s = tokens_per_s,
                        .elapsed_s = elapsed_here(),
                        .smoothed = config_.train.label_smoothing > 0,
+                       .weighted = config_.task.class_weights != ClassWeights::none,
                        .with_z = config_.train.z_loss > 0,
                        .waiting = waiting,
                        .time = budget_.time()});

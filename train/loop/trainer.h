@@ -24,6 +24,7 @@ struct ProgressState {
   double tokens_per_s = 0;
   double elapsed_s = 0;   // of this process
   bool smoothed = false;  // there is label smoothing
+  bool weighted = false;  // labels have weights (task.class_weights)
   bool with_z = false;    // the loss contains the z-loss
   // The share of the time in which this rank waits for others; nullopt for a single rank.
   std::optional<double> waiting = {};

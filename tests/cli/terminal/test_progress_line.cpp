@@ -108,12 +108,14 @@ TEST_CASE("progress: validation loss, share of the peak and memory stand in the 
         "52s elapsed  35s left");
 }
 
-TEST_CASE("progress: labels that are smoothed and a z-loss are named, and large perplexities are short") {
+TEST_CASE("progress: labels that are smoothed or weighted and a z-loss are named, and large perplexities are short") {
   ProgressState state = kState;
   state.smoothed = true;
   CHECK(format(state).find("  60%  label-smoothed loss 1.8857  41") != std::string::npos);
   state.with_z = true;
   CHECK(format(state).find("  60%  label-smoothed loss + z 1.8857  41") != std::string::npos);
+  state.smoothed = state.with_z = false, state.weighted = true;
+  CHECK(format(state).find("  60%  weighted loss 1.8857  41") != std::string::npos);
   CHECK(format_perplexity(23.0957) == "23.10");
   CHECK(format_perplexity(999999.2) == "999999.20");
   CHECK(format_perplexity(5.4321e85) == "5.4e85");
