@@ -157,7 +157,7 @@ TEST_CASE("errors: texts to train on") {
   refused("no files in folder " + cwd + "folder", "--data.text folder");
   refused(cwd + "empty.txt is empty, expected text", "--data.text empty.txt");
   refused("the training text has 16 tokens: model.context = 16 takes at least 17", "--data.text short.txt");
-  refused("char tokenizer: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes", "--data.text latin1.txt");
+  refused(cwd + "latin1.txt: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes", "--data.text latin1.txt");
   refused("no such file or folder: " + cwd + "missing.txt", "--data.valid missing.txt");
   refused("cannot open " + cwd + "missing.json: No such file or directory", "--tokenizer.file missing.json");
 }

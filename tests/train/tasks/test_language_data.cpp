@@ -254,6 +254,32 @@ TEST_CASE("language data: progress is shown for each kind of work") {
   CHECK(last == 1);
 }
 
+TEST_CASE("language data: of several files the one that is not UTF-8 is named, with its own byte") {
+  const CacheFolder folder;
+  const auto good = folder.write("good.txt", kText), bad = folder.write("bad.txt", kText + "\xFF");
+  // A character across two reads, and the beginning of one at the end.
+  const std::size_t mebibyte = std::size_t{1} << 20;
+  const auto across = folder.write("across.txt", std::string(mebibyte - 1, 'a') + "\xC3\xA9\xC3");
+  const auto refused = [](Config config, const std::filesystem::path& file, std::size_t byte) {
+    const std::string message =
+        str_cat(file.string(), ": invalid UTF-8 at byte ", byte, "; a bpe tokenizer takes any bytes");
+    for (const TokenizerKind kind : {TokenizerKind::character, TokenizerKind::word}) {
+      config.tokenizer.kind = kind;
+      CHECK_THROWS_WITH_AS(prepare_language_data(resolve(config)), message.c_str(), Error);
+    }
+  };
+  Config config = on_text(good);
+  config.data.text = {good.string(), bad.string()};
+  refused(config, bad, 40);
+  config.data.text = {good.string(), across.string()};
+  refused(config, across, mebibyte + 1);
+  config = on_text(good);
+  config.data.valid = {bad.string()};
+  config.tokenizer.kind = TokenizerKind::character;
+  const std::string message = str_cat(bad.string(), ": invalid UTF-8 at byte 40; a bpe tokenizer takes any bytes");
+  CHECK_THROWS_WITH_AS(prepare_language_data(resolve(config)), message.c_str(), Error);
+}
+
 TEST_CASE("language data: what is refused") {
   const CacheFolder folder;
   Config config = on_text(folder.write("text.txt", kText.substr(0, 16)));
@@ -265,8 +291,9 @@ TEST_CASE("language data: what is refused") {
   folder.write("text.txt", "");
   CHECK_THROWS_AS(prepare_language_data(resolve(config)), Error);
   folder.write("text.txt", kText + "\xFF");
-  CHECK_THROWS_WITH_AS(prepare_language_data(resolve(config)),
-                       "char tokenizer: invalid UTF-8 at byte 40; a bpe tokenizer takes any bytes", Error);
+  const std::string message =
+      str_cat((folder.path / "text.txt").string(), ": invalid UTF-8 at byte 40; a bpe tokenizer takes any bytes");
+  CHECK_THROWS_WITH_AS(prepare_language_data(resolve(config)), message.c_str(), Error);
   const std::set<std::string> files = token_files();
   config.data.text = {folder.write("text.gz", gzip(kText).substr(0, 30)).string()};
   CHECK_THROWS_WITH_AS(prepare_language_data(resolve(config)),
