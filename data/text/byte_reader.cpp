@@ -55,7 +55,7 @@ class PlainReader : public ByteReader {
       if (waits_) wait();
       count = ::read(fd_, out.data(), out.size());
     } while (count < 0 && (errno == EINTR || errno == EAGAIN));
-    if (count < 0) fail("cannot read ", path_.string(), ": ", system_message());
+    if (count < 0) fail("cannot read ", shown_name(path_), ": ", system_message());
     consumed_ += count;
     return static_cast<std::size_t>(count);
   }
@@ -70,7 +70,7 @@ class PlainReader : public ByteReader {
     for (;;) {
       const int ready = ::poll(&input, 1, kMilliseconds);
       if (ready > 0) return;
-      if (ready < 0 && errno != EINTR) fail("cannot read ", path_.string(), ": ", system_message());
+      if (ready < 0 && errno != EINTR) fail("cannot read ", shown_name(path_), ": ", system_message());
       if (waiting_) waiting_();
     }
   }

@@ -56,7 +56,7 @@ TEST_CASE("streams: a standard input that cannot be read is an error, and not an
       const Outcome outcome = run_in_shell(box, "exec \"$0\" tokenizer " + command + " " + input);
       CHECK(outcome.exit_code == kFailure);
       CHECK(outcome.out == "");
-      CHECK(outcome.tells("tapeformer: cannot read "));
+      CHECK(outcome.tells("tapeformer: cannot read standard input"));
     }
     for (const std::string command : {"bleu --reference a.txt", "score trees --reference tree.txt", "flatten"}) {
       CAPTURE(command + " " + input);
