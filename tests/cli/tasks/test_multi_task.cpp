@@ -57,6 +57,19 @@ TEST_CASE("multi_task: a run is trained, evaluated task by task, asked, and give
               "predict run --task text", {}, "Ella\n");
   check_error(box, kUsage, "unknown option --tasks.text.wieght: did you mean --tasks.text.weight? (see --help)",
               "train tiny.toml --out other --tasks.text.wieght 1");
+  // Without a task that trains the family's own head there are vectors, and nothing that reads the head.
+  box.succeed("train tiny.toml --out labels --train.steps 2 --tasks.text.weight=0");
+  CHECK(!result_of(box, "embed labels --text Ella").empty());
+  CHECK(!result_of(box, "neighbours labels Ella").empty());
+  const std::string tuned = "labels: the model is fine-tuned to multi_task, expected ";
+  const std::string commands =
+      "; for models of several tasks there are eval, predict with --task, embed and neighbours";
+  check_error(box, kFailure, tuned + "a model of plain text" + commands,
+              "probe labels --train train.tsv --valid valid.tsv");
+  check_error(box, kFailure, tuned + "a model of plain text" + commands, "attention labels --json --text Ella");
+  check_error(box, kFailure, tuned + "a model of plain text" + commands, "export labels --format hf --out hf");
+  check_error(box, kFailure, tuned + "a masked language model" + commands, "fill labels --text", {"Ella [MASK]"});
+
   box.succeed(
       "train --out later --train.init_from run --model.type bert --task.kind tag --data.labels train.tsv "
       "--train.steps 2 --train.threads 1");
