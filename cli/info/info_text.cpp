@@ -89,7 +89,8 @@ std::string memory_text(const Info& info) {
 std::string time_text(const Info& info) {
   const Config::Train& train = info.config.train;
   Table table = facts();
-  table.add({"tokens of a step", format_count(info.costs.tokens_per_step)});
+  const bool has_padding = train.batch_tokens > 0;  // sentences rarely fill a batch
+  table.add({has_padding ? "tokens of a step, at most" : "tokens of a step", format_count(info.costs.tokens_per_step)});
   const double gflop = 1e-9 * info.step_flops();
   if (gflop > 0) {
     table.add({"operations of a step",

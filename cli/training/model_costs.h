@@ -29,7 +29,8 @@ struct ModelCosts {
   std::int64_t learning = 0;  // the number of trainable parameters: not all, if fine-tuning freezes some
   // The parameters without those that only pre-training uses (ModelPart::only_pretraining); nullopt if there are none.
   std::optional<std::int64_t> without_heads = std::nullopt;
-  std::int64_t tokens_per_step = 0;  // target tokens; in fine-tuning, about the number of tokens that are read
+  // Target tokens, with padding in batches by tokens; in fine-tuning, about the number of tokens that are read.
+  std::int64_t tokens_per_step = 0;
   // Operations of forward and backward for each token, in training sequences of the whole context; an encoder-decoder
   // is assumed to read equally many source tokens; fine-tuning, examples of the mean length. Attention is left out
   // where the length of its rows is unknown: for batches by tokens, and for documents.

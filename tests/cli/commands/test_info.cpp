@@ -43,6 +43,8 @@ TEST_CASE("info: parameters by part, of a configuration and of a run" * long_tes
                                    {"head", 0},
                                    {"total", 63082496}});
   CHECK(base["tokens_per_step"] == 5 * 5000);
+  const std::string of_base = result_of(box, "info --seconds 0 " PROJECT_ROOT "/configs/transformer-base.toml");
+  CHECK(of_base.find("tokens of a step, at most ") != of_base.npos);
 
   const Json bert = json_of(box, "info --seconds 0 --json " PROJECT_ROOT "/configs/bert-base.toml");
   CHECK(bert["vocab"] == 30522);
@@ -59,6 +61,7 @@ TEST_CASE("info: parameters by part, of a configuration and of a run" * long_tes
                                    {"without_heads", 109482240}});
   const std::string table = result_of(box, "info --seconds 0 " PROJECT_ROOT "/configs/bert-base.toml");
   CHECK(table.find("without heads                           109,482,240\n") != table.npos);
+  CHECK(table.find("tokens of a step  ") != table.npos);
 
   box.prepare_toy("gpt");
   box.train("run", "--train.steps 2 --model.tie_embeddings none");
