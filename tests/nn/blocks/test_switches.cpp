@@ -7,6 +7,12 @@
 
 using namespace tapeformer;
 
+namespace {
+
+constexpr std::int64_t kWidth = 16;
+
+}  // namespace
+
 TEST_CASE("switches: a value residual mixes the first layer's values in as elementary ops do") {
   BlockConfig config{.dim = 8, .heads = 4, .kv_heads = 2, .value_residual = true, .dtype = DType::f64};
   const MultiHeadAttention attention(config);
@@ -70,7 +76,8 @@ TEST_CASE("switches: every layer but the first has a share of its values, which 
 TEST_CASE("switches: zero_init leaves the residual stream as it is at first, and the other weights as without it") {
   for (const char* family : {"gpt", "transformer", "bert"}) {
     CAPTURE(family);
-    const auto plain = model_of<Module>(family, {}), zero = model_of<Module>(family, {{"zero_init", true}});
+    const auto plain = model_of<Module>(family, {{"dim", kWidth}}),
+               zero = model_of<Module>(family, {{"dim", kWidth}, {"zero_init", true}});
     plain->initialize_parameters(1), zero->initialize_parameters(1);
     const auto expected = plain->state_dict();
     int zeros = 0;
@@ -110,8 +117,8 @@ TEST_CASE("switches: bounded logits are c tanh(z / c) in predictions and in the 
   };
   const Tensor ids = Tensor::from<std::int32_t>({1, 2, 3, 4}, {1, 4}), targets = Tensor::full({1, 4}, DType::i32, 3);
   {
-    const auto plain = model_of<CausalModel>("gpt", {}),
-               capped = model_of<CausalModel>("gpt", {{"logit_softcap", cap}});
+    const auto plain = model_of<CausalModel>("gpt", {{"dim", kWidth}}),
+               capped = model_of<CausalModel>("gpt", {{"dim", kWidth}, {"logit_softcap", cap}});
     check_family(
         *plain, *capped,
         [&](Tape& tape, const CausalModel& m) { return m.logits(m.forward(Variable::constant(tape, ids))); },
@@ -121,8 +128,8 @@ TEST_CASE("switches: bounded logits are c tanh(z / c) in predictions and in the 
   }
   {
     const SourceBatch source{ids, Tensor::full({1}, DType::i32, 4)};
-    const auto plain = model_of<EncoderDecoder>("transformer", {}),
-               capped = model_of<EncoderDecoder>("transformer", {{"logit_softcap", cap}});
+    const auto plain = model_of<EncoderDecoder>("transformer", {{"dim", kWidth}}),
+               capped = model_of<EncoderDecoder>("transformer", {{"dim", kWidth}, {"logit_softcap", cap}});
     check_family(
         *plain, *capped,
         [&](Tape& tape, const EncoderDecoder& m) {
@@ -133,7 +140,7 @@ TEST_CASE("switches: bounded logits are c tanh(z / c) in predictions and in the 
         });
   }
   const auto masked = [&](double softcap) {
-    return MaskedLanguageModel(model_of<Model>("bert", {}), {.dim = 128, .heads = 4}, false, softcap);
+    return MaskedLanguageModel(model_of<Model>("bert", {{"dim", kWidth}}), {.dim = kWidth, .heads = 4}, false, softcap);
   };
   MaskedLanguageModel plain = masked(0), capped = masked(cap);
   const auto features = [&](Tape& tape, const MaskedLanguageModel& m) {
