@@ -48,8 +48,9 @@ double steps_seconds(double minutes);
 SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> ladder, const DataSize& data,
                        const StepTokens& step_tokens, const std::function<void(PlanDraft&)>& with_rates);
 
-// Measures the steps of the draft as it is now, each setting twice as in choose_size(), and chooses train.matmul: the
-// first of fast_matmuls(), unless a more exact one is clearly faster.
+// Measures the steps of the draft as it is now, and chooses train.matmul: the first of fast_matmuls(), unless a more
+// exact one is clearly faster. Each setting is measured twice as in choose_size(), but none that is more exact than the
+// first that is clearly slower than the one before it.
 void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens);
 
 // Chooses model.dropout by the passes over the data and the number of parameters.

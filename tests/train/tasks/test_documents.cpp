@@ -191,7 +191,7 @@ TEST_CASE("documents: a text begins after <|endoftext|> where training has read 
   };
   CHECK(start_of(plain) == "\n");
   CHECK(start_of(json) == "<|endoftext|>");
-  // Of a text that is not there any more the name tells what it was, but for a folder, of which nobody knows.
+  // The name tells what a text was that is not there any more, but nobody knows what a folder had.
   for (const char* name : {"gone.txt", "gone.txt.gz", "gone/*.txt", "/dev/fd/63"}) {
     CAPTURE(name);
     CHECK(start_of((folder.path / name).string()) == "\n");
