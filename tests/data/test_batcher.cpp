@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "data/text/batcher.h"
+#include "tests/long_test.h"
 #include "tests/system_calls.h"
 #include "tests/temp_folder.h"
 
@@ -60,7 +61,7 @@ TEST_CASE("token view: ids in memory and in files of both widths, copies, and an
   CHECK(TokenView().size() == 0);
 }
 
-TEST_CASE("text batcher: targets are the inputs one further, at places all over the text") {
+TEST_CASE("text batcher: targets are the inputs one further, at places all over the text" * long_test()) {
   const auto ids = counting(100);
   const TextBatcher batcher(view(ids), 4, 8, 1);
   std::map<int, int> begins;

@@ -81,7 +81,7 @@ TEST_CASE("tasks: reverse and sort") {
   });
 }
 
-TEST_CASE("tasks: dates are of the calendar, and every part of the source is in the target") {
+TEST_CASE("tasks: dates are of the calendar, and every part of the source is in the target" * long_test()) {
   std::map<std::string, int> forms;
   const std::string months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   for_lines("dates", [&](const std::string& source, const std::string& target) {

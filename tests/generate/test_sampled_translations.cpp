@@ -2,6 +2,7 @@
 #include <set>
 
 #include "tests/generate/search_support.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -69,7 +70,8 @@ TEST_CASE("translate: drawn translations have no symbols in them, end in time, a
   }
 }
 
-TEST_CASE("translate: the frequencies of drawn first tokens are the model's probabilities, without the symbols") {
+TEST_CASE("translate: the frequencies of drawn first tokens are the model's probabilities, without the symbols" *
+          long_test()) {
   const TestTransformer model(0);
   const Ids source{4, 5, 6};
   Oracle oracle(model, source);

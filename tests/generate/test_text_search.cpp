@@ -6,6 +6,7 @@
 #include "nn/models/nplm.h"
 #include "nn/models/rnn.h"
 #include "tests/generate/search_support.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -71,7 +72,7 @@ TEST_CASE("search_texts: a beam as wide as everything finds the best texts that 
   }
 }
 
-TEST_CASE("search_texts: as a plain beam search that never stops early") {
+TEST_CASE("search_texts: as a plain beam search that never stops early" * long_test()) {
   std::set<std::size_t> lengths;
   std::int64_t differ_from_greedy = 0;
   for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8}) {

@@ -101,7 +101,7 @@ TEST_CASE("translate: in f32 too, scores have the same bits whatever stands besi
   }
 }
 
-TEST_CASE("translate: no translation is longer than asked for, and none has symbols in it") {
+TEST_CASE("translate: no translation is longer than asked for, and none has symbols in it" * long_test()) {
   std::vector<Ids> sources = random_sources(10);
   sources.push_back({4});
   sources.push_back(Ids(kContext - 1, 6));
@@ -125,7 +125,7 @@ TEST_CASE("translate: no translation is longer than asked for, and none has symb
   }
 }
 
-TEST_CASE("translate: symbols that the model would choose are left out") {
+TEST_CASE("translate: symbols that the model would choose are left out" * long_test()) {
   const TestTransformer model(0);
   const std::vector<Ids> sources = random_sources(6);
   // Two tokens as likely as the likeliest letter.
@@ -143,7 +143,7 @@ TEST_CASE("translate: symbols that the model would choose are left out") {
   }
 }
 
-TEST_CASE("translate: the end may be the symbol of the beginning, or of padding") {
+TEST_CASE("translate: the end may be the symbol of the beginning, or of padding" * long_test()) {
   const TestTransformer model(1);
   const std::vector<Ids> sources = random_sources(10);
   for (const SentenceSymbols& target :

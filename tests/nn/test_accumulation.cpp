@@ -3,6 +3,7 @@
 
 #include "data/text/batcher.h"
 #include "tasks/text/text_evaluation.h"
+#include "tests/long_test.h"
 #include "tests/nn/support.h"
 
 using namespace tapeformer;
@@ -47,7 +48,8 @@ StepResult accumulate(const Gpt& model, TokenView text, std::int64_t micro_steps
 
 }  // namespace
 
-TEST_CASE("accumulation: 1×32, 2×16, 4×8 and 32×1 draw the same sequences and give the same loss and gradients") {
+TEST_CASE("accumulation: 1×32, 2×16, 4×8 and 32×1 draw the same sequences and give the same loss and gradients" *
+          long_test()) {
   for (const GptConfig& config : architectures()) {
     CAPTURE(name_of(config));
     const Gpt model(config);

@@ -9,6 +9,7 @@
 #include "autograd/tape/tape.h"
 #include "core/error.h"
 #include "report/explain/topics.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 using namespace tapeformer::explain;
@@ -79,7 +80,7 @@ TEST_CASE("explain: the gradient vanishes in a tanh layer, and reaches back in a
   CHECK(number(7, 4) > 0.1);
 }
 
-TEST_CASE("explain: the variance of q·k is d_k, and without √d_k wide heads take one key") {
+TEST_CASE("explain: the variance of q·k is d_k, and without √d_k wide heads take one key" * long_test()) {
   const WorkedExample example = example_of("attention");
   const CellTable& drawn = find_part<CellTable>(example, "drawn");
   REQUIRE(drawn.rows.size() == 4);

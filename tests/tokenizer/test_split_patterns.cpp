@@ -10,6 +10,7 @@
 
 #include "core/text/utf8.h"
 #include "helpers.h"
+#include "tests/long_test.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/unicode_class.h"
 
@@ -154,7 +155,7 @@ TEST_CASE("unicode classes: those of PCRE2, but for characters that its version 
   }
 }
 
-TEST_CASE("pretokenizer: splits as PCRE2 does by the patterns' regular expressions") {
+TEST_CASE("pretokenizer: splits as PCRE2 does by the patterns' regular expressions" * long_test()) {
   for (const SplitPatternInfo& info : kSplitPatterns) {
     CAPTURE(info.name);
     const Regex regex(info.regex);

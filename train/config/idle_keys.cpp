@@ -115,6 +115,7 @@ std::string ruler_of(const ConfigEntry& entry, const Config& config) {
   if (entry.section == "eval" && key.starts_with("bleu_")) {
     return task.has_bleu ? "" : kind;
   }
+  if (entry.name() == "train.batch") return config.train.batch_tokens > 0 ? "train.batch_tokens" : "";
   if (entry.section == "data" && (key == "lines" || key == "seed")) return ruler_of_corpus_key(key, config);
   return is_read(entry.name(), task) ? "" : kind;
 }

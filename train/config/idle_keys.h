@@ -20,11 +20,11 @@ struct IdleKey {
 // (Key::read_beside), those of [schedule] beside a kind that has no use for them (any, while schedule.kind is auto),
 // optimizer.lr beside schedule.factor, factors of rates where no embedding or no head with weights of its own learns,
 // optimizer.state of an optimizer that keeps nothing, data.lines and data.seed beside data that is not generated,
-// train.outer_* where train.sync_every is 0, train.lora.* where train.lora.rank is 0, eval.bleu_* beside a task without
-// BLEU, train.sample_* beside a task that continues no text, train.bptt beside a task that does not train the family's
-// head, a second tokenizer beside a task that has one, and what says how text is cut, learned from, masked and
-// evaluated beside a task whose rows are examples. Values that resolve() derives are not among them. Throws Error for
-// an unknown task or model family, and as optimizer_options() does.
+// train.batch beside train.batch_tokens, train.outer_* where train.sync_every is 0, train.lora.* where train.lora.rank
+// is 0, eval.bleu_* beside a task without BLEU, train.sample_* beside a task that continues no text, train.bptt beside
+// a task that does not train the family's head, a second tokenizer beside a task that has one, and what says how text
+// is cut, learned from, masked and evaluated beside a task whose rows are examples. Values that resolve() derives are
+// not among them. Throws Error for an unknown task or model family, and as optimizer_options() does.
 std::vector<IdleKey> idle_keys(const Config& config);
 
 // Throws UsageError that names the first such key.

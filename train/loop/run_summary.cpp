@@ -163,8 +163,12 @@ RunSummary summarize_run(const RunFolder& run) {
   if (fs::exists(run.metrics())) read_evaluations(summary, config.metric());
   summary.parameters = parameters_of(run);
   const bool is_running = is_in_training(run);
-  if (const auto saved = latest_step(run)) summary.step = is_running ? std::max(summary.step, *saved) : *saved;
+  const auto saved = latest_step(run);
+  if (saved) summary.step = is_running ? std::max(summary.step, *saved) : *saved;
+  const bool is_imported = saved == 0;  // a training saves no checkpoint before its first step
+  if (is_imported) summary.steps = 0;
   summary.state = is_running                      ? "running"
+                  : is_imported                   ? "imported"
                   : summary.step >= summary.steps ? "finished"
                   : is_stopped_early(run, config) ? "stopped early"
                                                   : "stopped";

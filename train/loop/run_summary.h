@@ -18,7 +18,7 @@ struct RunSummary {
   std::optional<std::int64_t> parameters;  // of the newest checkpoint; nullopt while there is none
   std::string data;                        // the training data: a file, a corpus, …
   // The step of the newest checkpoint, from which the run goes on, or the last step in metrics.jsonl if there is no
-  // checkpoint; the later of both while the run is in training. And the last step to do.
+  // checkpoint; the later of both while the run is in training. And the last step to do; 0 for an imported model.
   std::int64_t step = 0, steps = 0;
   std::string unit;  // the unit of the loss: "nats per token"; losses with different units cannot be compared
   // The results of the best evaluation: of the best checkpoint, or of the average if its evaluation is better.
@@ -32,7 +32,8 @@ struct RunSummary {
   // accuracy; "" if there is none of them.
   std::string measure;
   double elapsed_s = 0;
-  // "running" (a process trains it now), "finished", "stopped early" (by eval.patience), or "stopped" (before its end).
+  // "running" (a process trains it now), "imported" (a published model, which no training has changed), "finished",
+  // "stopped early" (by eval.patience), or "stopped" (before its end).
   std::string state;
 
   // Returns the metric with this name in `measures`, if there is one.

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 using Json = nlohmann::ordered_json;
 
@@ -47,7 +48,7 @@ TEST_CASE("generate: several samples have seeds that follow each other, and stop
   CHECK(result_of(box, command + "--seed 4 --stop", {stop}) == "Once" + text.substr(0, text.find(stop)) + "\n");
 }
 
-TEST_CASE("generate: a beam search prints the best texts with their scores, the same without the cache") {
+TEST_CASE("generate: a beam search prints the best texts with their scores, the same without the cache" * long_test()) {
   const Sandbox box;
   box.prepare_toy("gpt");
   box.train("run", "--train.steps 20");
@@ -84,7 +85,7 @@ TEST_CASE("generate: a beam search prints the best texts with their scores, the 
               "generate run --beam 0");
 }
 
-TEST_CASE("generate: a prompt longer than the context is continued from its end, and a warning says so") {
+TEST_CASE("generate: a prompt longer than the context is continued from its end, and a warning says so" * long_test()) {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 1");
   const std::string command = "generate run --tokens 5 --samples 2 -q --prompt";
@@ -116,7 +117,7 @@ TEST_CASE("generate: its speed stands behind the text, where both go to one file
   CHECK(both.find("\ninfo: 5 tokens, ", begin) == begin + 4 + 5);
 }
 
-TEST_CASE("generate: a text without a prompt begins as a document does") {
+TEST_CASE("generate: a text without a prompt begins as a document does" * long_test()) {
   const Sandbox box("gpt");
   box.train("letters", "--train.steps 5");  // no token ends a text: after a line's end
   const std::string text = result_of(box, "generate letters --tokens 40");

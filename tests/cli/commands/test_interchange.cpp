@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 namespace {
 
@@ -46,6 +47,9 @@ TEST_CASE("interchange: an imported language model is read by every command, tra
               "eval: --by-frequency: expected a run that learned from a text, whose tokens are counted, got run",
               "eval run --text text.txt --by-frequency");
   box.succeed("info run --json --seconds 0");
+  const nlohmann::json row = nlohmann::json::parse(result_of(box, "runs run --json"))[0];
+  CHECK(row["state"] == "imported");
+  CHECK(row["steps"] == 0);
   box.succeed(
       "train --train.init_from run --data.text text.txt --train.steps 2 --model.context 16 --train.threads 1 "
       "--out trained --quiet");
@@ -59,7 +63,8 @@ TEST_CASE("interchange: an imported language model is read by every command, tra
   CHECK(box.read("back/tokenizer.json") == box.read("run/tokenizer.json"));
 }
 
-TEST_CASE("interchange: what the tokenizer of a published model puts before a text stands before it here too") {
+TEST_CASE("interchange: what the tokenizer of a published model puts before a text stands before it here too" *
+          long_test()) {
   constexpr int kBegin = 26;  // [CLS], as the token that begins a text
   const Sandbox box;
   place_golden(box, "llama-tied");

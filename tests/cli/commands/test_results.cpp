@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 using Json = nlohmann::ordered_json;
 
@@ -94,7 +95,7 @@ TEST_CASE("train: the run's folder, its metrics, and what is printed") {
   }
 }
 
-TEST_CASE("eval: the measures agree with each other and with training") {
+TEST_CASE("eval: the measures agree with each other and with training" * long_test()) {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 20 --eval.batches 0");
   check_error(box, kUsage,
@@ -162,7 +163,7 @@ TEST_CASE("eval: the measures agree with each other and with training") {
   }
 }
 
-TEST_CASE("generate: the seed decides, the cache does not") {
+TEST_CASE("generate: the seed decides, the cache does not" * long_test()) {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 20");
   const std::string command = "generate run --tokens 60 --prompt";

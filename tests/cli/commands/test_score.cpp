@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 using Json = nlohmann::ordered_json;
 
@@ -150,7 +151,8 @@ TEST_CASE("score: questions about hidden mappings come with their optimum") {
   check_error(box, kUsage, "corpus: --shots: expected mappings, got dates", "corpus dates --shots 1");
 }
 
-TEST_CASE("translate: --grammar brackets writes nothing but trees, by untrained models of both families") {
+TEST_CASE("translate: --grammar brackets writes nothing but trees, by untrained models of both families" *
+          long_test()) {
   const Sandbox& box = scored();
   const std::string pairs = result_of(box, "corpus parse --lines 10 --seed 3"), sources = sources_of(pairs);
   box.write("gold.tsv", pairs);

@@ -46,7 +46,7 @@ const Sandbox& trained() {
 
 }  // namespace
 
-TEST_CASE("translate: a line for each line, in order, whatever stands beside it") {
+TEST_CASE("translate: a line for each line, in order, whatever stands beside it" * long_test()) {
   const Sandbox& box = trained();
   const std::vector<std::string> sources{"abc", "abcdefghijkl", "b", "xyzzy", "abc", "hello"};
   std::string input, expected;
@@ -86,7 +86,7 @@ TEST_CASE("translate: neither the batch nor the cache changes a translation" * l
   }
 }
 
-TEST_CASE("translate: --sample draws translations by the line and the seed alone") {
+TEST_CASE("translate: --sample draws translations by the line and the seed alone" * long_test()) {
   const Sandbox& box = trained();
   const std::string input = box.read("source.txt").substr(0, 300) + "\n\n";
   const std::string drawn = translated(box, "run --sample --temperature 2", input);
@@ -106,7 +106,7 @@ TEST_CASE("translate: --sample draws translations by the line and the seed alone
   check_error(box, kUsage, "--temperature: expected 0 or more, got -1", "translate run --sample --temperature -1");
 }
 
-TEST_CASE("translate: the n best, with their line and score") {
+TEST_CASE("translate: the n best, with their line and score" * long_test()) {
   const Sandbox& box = trained();
   const auto lines = lines_in(translated(box, "run --beam 4 --n-best 3", "abcd\n\nhello\n"));
   const auto best = lines_in(translated(box, "run --beam 4", "abcd\n\nhello\n"));
@@ -177,7 +177,7 @@ TEST_CASE("translate: a line is answered while the input stays open") {
   CHECK(process.out() == expected);
 }
 
-TEST_CASE("translate: with the average, or the checkpoint that is named") {
+TEST_CASE("translate: with the average, or the checkpoint that is named" * long_test()) {
   const Sandbox& box = trained();
   const std::string input = box.read("source.txt").substr(0, 300),
                     eval = " --source source.txt --target target.txt --json";
@@ -299,7 +299,7 @@ TEST_CASE("eval: of translations, as training measures them") {
       box.run("eval run --source some.src --target some.tgt").out.starts_with("pairs          2 scored, 3 skipped\n"));
 }
 
-TEST_CASE("translate: a vocabulary for each side, of characters, words or byte pairs") {
+TEST_CASE("translate: a vocabulary for each side, of characters, words or byte pairs" * long_test()) {
   const Sandbox box;
   std::string pairs;
   for (int i = 0; i < 12; ++i) pairs += "one two three\tuno, dos, tres\nfour five six\tcuatro, cinco, seis\n";

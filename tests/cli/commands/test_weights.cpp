@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 using Json = nlohmann::ordered_json;
 
@@ -41,7 +42,7 @@ Best best_of(const Sandbox& box, const std::string& run) {
 
 }  // namespace
 
-TEST_CASE("weights: a run's folder means the best ones, and every command says which it reads") {
+TEST_CASE("weights: a run's folder means the best ones, and every command says which it reads" * long_test()) {
   const Sandbox& box = overfitted();
   const Best best = best_of(box, "run");
   REQUIRE(best.step == "60");
@@ -80,7 +81,8 @@ TEST_CASE("weights: a run's folder means the best ones, and every command says w
   CHECK(box.read("from-run/checkpoints/step-000000" + weights) == box.read("run/checkpoints/step-000060" + weights));
 }
 
-TEST_CASE("weights: the summary of a training says which are meant, and in plain words that it overfitted") {
+TEST_CASE("weights: the summary of a training says which are meant, and in plain words that it overfitted" *
+          long_test()) {
   const Sandbox& box = overfitted();
   const std::string summary = box.read("summary.txt");
   const std::string step = best_of(box, "run").step;

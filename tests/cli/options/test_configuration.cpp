@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 #include "train/config/config.h"
 
 using namespace tapeformer;
@@ -123,7 +124,7 @@ TEST_CASE("configuration: a run that has recorded a key without effect goes on, 
   CHECK_FALSE(box.succeed("train --resume run --train.steps 4").tells(note));
 }
 
-TEST_CASE("configuration: what defines the model or its tokens cannot change on resume") {
+TEST_CASE("configuration: what defines the model or its tokens cannot change on resume" * long_test()) {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 4");
   const std::string config = box.read("run/config.toml"), metrics = box.read("run/metrics.jsonl");

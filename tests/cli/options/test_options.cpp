@@ -36,7 +36,7 @@ TEST_CASE("options: a generated corpus implies the model that reads it, or names
               "train --data.corpus shapes --out new");
 }
 
-TEST_CASE("options: what is not given of a model is what the data and train.init_from imply") {
+TEST_CASE("options: what is not given of a model is what the data and train.init_from imply" * long_test()) {
   const Sandbox box;
   box.write("source.txt", "ab\nba\nabb\nbba\n");
   box.write("target.txt", "ba\nab\nbba\nabb\n");

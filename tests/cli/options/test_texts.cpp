@@ -143,7 +143,7 @@ TEST_CASE("texts: behind a link, .. is the folder above its target") {
   CHECK((box.read("run" + model) == box.read("same" + model)));
 }
 
-TEST_CASE("texts: eval reads files, folders and documents as training does") {
+TEST_CASE("texts: eval reads files, folders and documents as training does" * long_test()) {
   const Sandbox box("gpt");
   const std::string text = box.read("text.txt");
   const std::size_t middle = text.find('\n', text.size() / 2) + 1;

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "tests/cli/training/resume_support.h"
+#include "tests/long_test.h"
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
@@ -31,7 +32,7 @@ std::vector<double> nats_of(const Json& tokens) {
 
 }  // namespace
 
-TEST_CASE("documents: a run killed and resumed ends with the same bytes") {
+TEST_CASE("documents: a run killed and resumed ends with the same bytes" * long_test()) {
   const Sandbox box("gpt");
   write_lines(box);
   const std::string options = std::string(kDocuments) + "--train.steps 40";

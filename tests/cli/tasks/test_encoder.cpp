@@ -8,7 +8,7 @@
 
 using Json = nlohmann::ordered_json;
 
-TEST_CASE("bidirectional model: training and eval tell the loss of each direction and their mean") {
+TEST_CASE("bidirectional model: training and eval tell the loss of each direction and their mean" * long_test()) {
   const Sandbox box("bilm");
   const Outcome outcome = box.succeed("train tiny.toml --out run --train.steps 20");
   INFO(outcome.err);

@@ -3,6 +3,7 @@
 
 #include "tests/cli/sandbox.h"
 #include "tests/cli/toys.h"
+#include "tests/long_test.h"
 
 using Json = nlohmann::ordered_json;
 
@@ -33,7 +34,7 @@ TEST_CASE("damage: names of labels that have changed since the model was trained
   check_error(box, kFailure, message, "train --resume run --train.steps 5");
 }
 
-TEST_CASE("labels: a pre-trained model is fine-tuned, evaluated and asked") {
+TEST_CASE("labels: a pre-trained model is fine-tuned, evaluated and asked" * long_test()) {
   const LabelBox box;
   REQUIRE(box.run("train bert.toml --out bert --train.steps 5").exit_code == 0);
   const Outcome outcome = box.succeed(
@@ -88,7 +89,8 @@ TEST_CASE("labels: a pre-trained model is fine-tuned, evaluated and asked") {
   CHECK(Json::parse(together.substr(0, together.find('\n')))["labels"] == first["labels"]);
 }
 
-TEST_CASE("labels: texts are classified, with probabilities, a confusion matrix and weights of the labels") {
+TEST_CASE("labels: texts are classified, with probabilities, a confusion matrix and weights of the labels" *
+          long_test()) {
   const LabelBox box;
   std::string texts;
   for (int i = 0; i < 12; ++i) texts += "up\tthe kite went up and up\nup\tup\ndown\tthe boat went down and down\n";
@@ -258,7 +260,7 @@ TEST_CASE("labels: predict reads CoNLL's words and writes every line as it is, w
               {}, "Tom\n");
 }
 
-TEST_CASE("labels: a CSV file with a header trains, and eval reads another by the run's columns") {
+TEST_CASE("labels: a CSV file with a header trains, and eval reads another by the run's columns" * long_test()) {
   const LabelBox box;
   std::string csv = "stars,id,review\n";
   for (int i = 0; i < 12; ++i) csv += "5,1,\"it went, well, up\"\n1,2,it went down\n";

@@ -11,7 +11,8 @@
 using Json = nlohmann::ordered_json;
 
 TEST_CASE(
-    "masked language model: training logs the masked loss and accuracy, and eval gives the same on the same text") {
+    "masked language model: training logs the masked loss and accuracy, and eval gives the same on the same text" *
+    long_test()) {
   const Sandbox box("bert");
   const Outcome outcome = box.succeed("train tiny.toml --out run --train.steps 20");
   INFO(outcome.err);
@@ -119,7 +120,7 @@ TEST_CASE(
               "eval run --text short.txt --no-pseudo");
 }
 
-TEST_CASE("fill: the likeliest tokens at every mask, with their probabilities") {
+TEST_CASE("fill: the likeliest tokens at every mask, with their probabilities" * long_test()) {
   const Sandbox box;
   box.write("words.txt", [] {
     std::string text;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 namespace {
 
@@ -43,7 +44,8 @@ constexpr const char* kThreeLines = "abcd\n\nhello\n";
 
 }  // namespace
 
-TEST_CASE("recurrent encoder-decoder: every command that reads a translation model works, or refuses in one line") {
+TEST_CASE("recurrent encoder-decoder: every command that reads a translation model works, or refuses in one line" *
+          long_test()) {
   const Sandbox box("rnn_seq2seq");
   box.train("run");
   box.write_sides();

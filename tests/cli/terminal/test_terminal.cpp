@@ -9,6 +9,7 @@
 #include "cli/terminal/terminal.h"
 #include "core/text/utf8.h"
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -40,7 +41,7 @@ TEST_CASE("terminal: text comes out whole, and cannot drive a terminal") {
   CHECK(written(false, {"\x1b[2J\xe2", "\xff"}) == "\x1b[2J\xe2\xff");
 }
 
-TEST_CASE("terminal: the line of a training fits in every width, and the next commands follow") {
+TEST_CASE("terminal: the line of a training fits in every width, and the next commands follow" * long_test()) {
   const Sandbox box("gpt");
   for (const int columns : {200, 40, 8}) {
     const std::string run = "run" + std::to_string(columns);

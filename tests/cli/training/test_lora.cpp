@@ -5,6 +5,7 @@
 
 #include "nn/formats/safetensors.h"
 #include "tests/cli/training/resume_support.h"
+#include "tests/long_test.h"
 
 namespace {
 
@@ -16,7 +17,8 @@ constexpr const char* kLora =
 
 }  // namespace
 
-TEST_CASE("lora: only adapters learn and are saved, a killed run resumes to the same bytes, and all commands read it") {
+TEST_CASE("lora: only adapters learn and are saved, a killed run resumes to the same bytes, and all commands read it" *
+          long_test()) {
   const Sandbox box("gpt");
   box.train("base", "--train.steps 40");
   const std::string base = box.read("base/checkpoints/step-000040/model.safetensors");
@@ -57,7 +59,7 @@ TEST_CASE("lora: only adapters learn and are saved, a killed run resumes to the 
               "eval straight/checkpoints/step-000020 --text text.txt");
 }
 
-TEST_CASE("lora: of a masked language model, too, only adapters learn and are saved") {
+TEST_CASE("lora: of a masked language model, too, only adapters learn and are saved" * long_test()) {
   const Sandbox box("bert");
   box.train("base", "--train.steps 4");
   const std::string before = box.read("base/checkpoints/step-000004/model.safetensors");
@@ -75,7 +77,7 @@ TEST_CASE("lora: of a masked language model, too, only adapters learn and are sa
   CHECK(loss("again") == loss("run"));
 }
 
-TEST_CASE("lora: a classifier learns beside adapters, and what does not go together is refused") {
+TEST_CASE("lora: a classifier learns beside adapters, and what does not go together is refused" * long_test()) {
   const Sandbox box("bert");
   box.train("base", "--train.steps 20");
   box.prepare_toy("tag");
@@ -187,7 +189,8 @@ TEST_CASE("lora: adapters leave for PEFT and come back, alone or merged with the
   }
 }
 
-TEST_CASE("lora: of two modules that PEFT would take for one another, the one with an adapter has its whole path") {
+TEST_CASE("lora: of two modules that PEFT would take for one another, the one with an adapter has its whole path" *
+          long_test()) {
   const Sandbox box("bert");
   box.train("base", "--train.steps 1");
   const auto targets = [&](const std::string& layers) {

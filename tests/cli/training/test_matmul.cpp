@@ -54,7 +54,7 @@ TEST_CASE("train.matmul: a run that is killed and resumed ends with the same byt
   }
 }
 
-TEST_CASE("--matmul: commands take the run's precision unless told otherwise, and say which") {
+TEST_CASE("--matmul: commands take the run's precision unless told otherwise, and say which" * long_test()) {
   const Sandbox box("gpt");
   const std::string text = box.read("text.txt");
   box.write("valid.txt", text.substr(static_cast<std::size_t>(static_cast<double>(text.size()) * (1 - 0.1))));

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "tests/cli/training/resume_support.h"
+#include "tests/long_test.h"
 
 using tapeformer::str_cat;
 
@@ -26,7 +27,7 @@ std::string repeating_options(const Outcome& outcome) {
 
 }  // namespace
 
-TEST_CASE("minutes: a run ends by the clock, says so, is finished, and goes on with more minutes") {
+TEST_CASE("minutes: a run ends by the clock, says so, is finished, and goes on with more minutes" * long_test()) {
   const Sandbox box("gpt");
   const Outcome run = box.succeed("train tiny.toml --out run --train.steps 1000000 --train.minutes 0.02" + kTimed);
   INFO(run.err);

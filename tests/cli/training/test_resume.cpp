@@ -264,7 +264,8 @@ TEST_CASE("resume: one process at a time trains a run") {
   CHECK(second.err == "tapeformer: run: another process is training this run\n");
 }
 
-TEST_CASE("train: the same seed gives the same bytes, another seed others, and threads are free to choose") {
+TEST_CASE("train: the same seed gives the same bytes, another seed others, and threads are free to choose" *
+          long_test()) {
   const Sandbox box("gpt");
   box.train("a", "--train.steps 10 --train.threads 2");
   box.train("b", "--train.steps 10 --train.threads 2");

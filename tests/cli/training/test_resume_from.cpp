@@ -92,7 +92,7 @@ TEST_CASE("resume: a run that goes on in a new folder ends with the average and 
   CHECK(damaged.tells("averaged the checkpoints of the steps 8, 20, 24\n"));
 }
 
-TEST_CASE("resume: a named checkpoint goes on with its own configuration") {
+TEST_CASE("resume: a named checkpoint goes on with its own configuration" * long_test()) {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 12");
   box.train("straight", "--train.steps 16 --optimizer.lr 1e-2");
@@ -155,7 +155,8 @@ TEST_CASE("init_from: a new run begins with the weights and the tokenizer of ano
   }
 }
 
-TEST_CASE("init_from: weights that do not fit are one line, and weights that mean something else a warning") {
+TEST_CASE("init_from: weights that do not fit are one line, and weights that mean something else a warning" *
+          long_test()) {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 4");
   const std::string file = (box / "run/checkpoints/step-000004/model.safetensors").string();
@@ -174,7 +175,7 @@ TEST_CASE("init_from: weights that do not fit are one line, and weights that mea
   CHECK_FALSE(outcome.tells("model.dropout"));
 }
 
-TEST_CASE("init_from: a file of weights in a checkpoint means its run's tokenizer, another one is told") {
+TEST_CASE("init_from: a file of weights in a checkpoint means its run's tokenizer, another one is told" * long_test()) {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 4");
   const std::string file = "run/checkpoints/step-000004/model.safetensors";

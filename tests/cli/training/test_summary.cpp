@@ -8,6 +8,7 @@
 
 #include "data/synthetic/corpora.h"
 #include "tests/cli/sandbox.h"
+#include "tests/long_test.h"
 
 using Json = nlohmann::ordered_json;
 
@@ -96,7 +97,7 @@ TEST_CASE("summary: it says in plain words what the curves show") {
   CHECK(has(outcome.out, ": a longer training would probably lower it further\n"));
 }
 
-TEST_CASE("summary: a sample is what generate makes of the prompt") {
+TEST_CASE("summary: a sample is what generate makes of the prompt" * long_test()) {
   const Sandbox box("gpt");
   const std::string prompt = " --train.sample_prompt The --train.sample_tokens 12";
   const Outcome outcome = box.succeed("train tiny.toml --out run --train.steps 8" + prompt);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/cli/training/resume_support.h"
+#include "tests/long_test.h"
 
 using std::chrono::microseconds;
 
@@ -23,7 +24,7 @@ TEST_CASE("resume: an encoder-decoder killed while it ends, by patience, ends wi
   });
 }
 
-TEST_CASE("resume: more steps do away with the average, until they are done") {
+TEST_CASE("resume: more steps do away with the average, until they are done" * long_test()) {
   const Sandbox box("transformer");
   box.train("straight", "--train.steps 16");
   box.train("extended", "--train.steps 8");

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "tests/data/pair_batches.h"
+#include "tests/long_test.h"
 
 using namespace tapeformer;
 
@@ -111,7 +112,7 @@ TEST_CASE("pair batcher: the order that seed 1 draws") {
   CHECK(epoch_of(batcher, pairs, 1) == std::vector<Ids>{{0}, {2, 5}, {3, 1}, {7, 4}, {6, 8}});
 }
 
-TEST_CASE("pair batcher: each order of the batches and of equally long pairs is as likely as any other") {
+TEST_CASE("pair batcher: each order of the batches and of equally long pairs is as likely as any other" * long_test()) {
   constexpr int kEpochs = 6000;
   const auto as_likely = [](const std::map<Ids, int>& counts, int orders) {
     CHECK(counts.size() == static_cast<std::size_t>(orders));

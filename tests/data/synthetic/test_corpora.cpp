@@ -168,7 +168,7 @@ TEST_CASE("stories and tales: the computed entropy is that of the drawn text" * 
   check_entropy(tales_grammar(), "tales", 0.19, 0.21);
 }
 
-TEST_CASE("tales: an animal may be the hero or the friend, and 100 lines have only a part of the words") {
+TEST_CASE("tales: an animal may be the hero or the friend, and 100 lines have only a part of the words" * long_test()) {
   // The words of each slot in lines of a seed.
   const auto words_of = [](std::int64_t lines, std::uint64_t seed) {
     std::map<std::string, std::set<std::string>> words;

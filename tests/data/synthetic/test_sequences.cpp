@@ -1,5 +1,6 @@
 // Plain text from simple sources: what is drawn is what the computed entropy is of.
 #include "data/synthetic/sequences.h"
+#include "tests/long_test.h"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +13,7 @@
 
 using namespace tapeformer;
 
-TEST_CASE("markov: the text has the chain's transitions, and its entropy") {
+TEST_CASE("markov: the text has the chain's transitions, and its entropy" * long_test()) {
   const MarkovChain chain;
   const std::string text = "\n" + generate_corpus("markov", 20000, 3);
   std::map<char, double> firsts;

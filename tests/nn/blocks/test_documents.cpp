@@ -1,5 +1,6 @@
 // Rows of several documents, of which each gives what it gives alone.
 #include "nn/attention/documents.h"
+#include "tests/long_test.h"
 
 #include "tests/nn/support.h"
 
@@ -113,7 +114,8 @@ TEST_CASE("documents: the gradients of a packed row are those of its documents a
   });
 }
 
-TEST_CASE("documents: a changed token changes its own document from there on, and no other, bit for bit") {
+TEST_CASE("documents: a changed token changes its own document from there on, and no other, bit for bit" *
+          long_test()) {
   for (const DType dtype : {DType::f64, DType::f32}) {
     for (const GptConfig& architecture : architectures(dtype)) {
       CAPTURE(name_of(architecture));

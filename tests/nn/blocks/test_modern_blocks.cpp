@@ -1,5 +1,6 @@
 // The blocks of today's language models: what the keys of a family make of a model.
 #include "autograd/tensor/allocator.h"
+#include "tests/long_test.h"
 #include "tests/nn/family_support.h"
 #include "tests/nn/transformer_support.h"
 
@@ -190,7 +191,7 @@ TEST_CASE("modern blocks: errors name the key, what it takes and what it got") {
   CHECK_THROWS_WITH_AS(Gpt{config}, "model.kv_heads: 3 does not divide model.heads, which is 4", UsageError);
 }
 
-TEST_CASE("modern blocks: gradients of a gpt and of a transformer match finite differences") {
+TEST_CASE("modern blocks: gradients of a gpt and of a transformer match finite differences" * long_test()) {
   for (const GptConfig& config : {modern_gpt(), switched_gpt(), bare_gpt()}) {
     const Gpt model(config);
     randomize(model);

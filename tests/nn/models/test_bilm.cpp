@@ -1,4 +1,5 @@
 // Bidirectional language models: what each direction reads and predicts, and the vectors of their layers.
+#include "tests/long_test.h"
 #include "tests/nn/heads_support.h"
 
 using namespace tapeformer;
@@ -125,7 +126,7 @@ TEST_CASE("bilm: a reversed row has the same loss when the directions change pla
   CHECK(loss_of(model, ids_tensor(ids, {1, 7}), {}) != doctest::Approx(loss).epsilon(1e-6));
 }
 
-TEST_CASE("bilm: gradients match finite differences") {
+TEST_CASE("bilm: gradients match finite differences" * long_test()) {
   for (const CellKind cell : kCells) {
     for (const bool variant : {false, true}) {  // tied, with residual connections
       CAPTURE(variant);

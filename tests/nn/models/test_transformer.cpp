@@ -67,7 +67,8 @@ void check_source_mask(const Transformer& model, const PairBatch& batch, std::sp
 
 }  // namespace
 
-TEST_CASE("transformer: a target's token reaches its own place and the later ones, a source's all, padding none") {
+TEST_CASE("transformer: a target's token reaches its own place and the later ones, a source's all, padding none" *
+          long_test()) {
   for (const TransformerConfig& config : transformer_architectures()) {
     CAPTURE(name_of(config));
     const Transformer model(config);

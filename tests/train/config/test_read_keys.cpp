@@ -42,6 +42,8 @@ TEST_CASE("config: a key is refused beside the value of another because of which
          "train.lora.alpha: expected 16.0 beside train.lora.rank = 0, got 32.0");
   beside("train.lora.rank=0", "train.lora.dropout=0.1",
          "train.lora.dropout: expected 0.0 beside train.lora.rank = 0, got 0.1");
+  check_invalid({"model.type=transformer", "train.batch_tokens=512", "train.batch=8"},
+                "train.batch: expected 16 beside train.batch_tokens = 512, got 8");
   beside("model.type=rnn", "eval.bleu_every=500", "eval.bleu_every: expected 0 beside model.type = rnn, got 500");
   beside("task.kind=tag", "eval.bleu_sentences=9", "eval.bleu_sentences: expected 1000 beside task.kind = tag, got 9");
   CHECK_NOTHROW(resolved({"schedule.kind=wsd", "schedule.min_lr=0.001", "schedule.cooldown=0.1"}));

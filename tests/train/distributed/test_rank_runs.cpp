@@ -3,13 +3,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/long_test.h"
 #include "tests/train/distributed/rank_runs.h"
 #include "train/config/matmul_config.h"
 #include "train/run/metrics.h"
 
 using namespace tapeformer;
 
-TEST_CASE("ranks: a run by Muon goes on with its bits, and with another number of ranks") {
+TEST_CASE("ranks: a run by Muon goes on with its bits, and with another number of ranks" * long_test()) {
   const CacheFolder folder;
   Config config = run_config(4);
   config.optimizer.name = "muon";
@@ -71,7 +72,8 @@ TEST_CASE("ranks: each keeps its share of the moments, all together what one pro
   }
 }
 
-TEST_CASE("ranks: a run that ended early goes on with the bits of one that did not, and with another number of ranks") {
+TEST_CASE("ranks: a run that ended early goes on with the bits of one that did not, and with another number of ranks" *
+          long_test()) {
   const CacheFolder folder;
   const Config config = run_config(4);
   ParallelRun whole = parallel_run(folder, "whole", config), cut = parallel_run(folder, "cut", config);

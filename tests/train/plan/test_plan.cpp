@@ -7,6 +7,7 @@
 #include "tasks/plan/rules.h"
 #include "tasks/plan/text_size.h"
 #include "tests/data/texts.h"
+#include "tests/long_test.h"
 #include "tests/temp_folder.h"
 #include "tests/train/plan/fake_timer.h"
 #include "train/config/matmul_config.h"
@@ -306,7 +307,7 @@ TEST_CASE("plan: products in 8 bits or bf16 where the CPU has them, unless more 
   CHECK(resolve(make_plan(request).config).train.matmul == MatmulSetting::low);
 }
 
-TEST_CASE("plan: the precision of products is the same if the machine was busy while one was measured") {
+TEST_CASE("plan: the precision of products is the same if the machine was busy while one was measured" * long_test()) {
   FakeMachine quiet{.f32 = 2, .bf16 = 1.2};
   const std::string precision = chosen(make_plan(stories(quiet, 1)), "train.matmul");
   CHECK(precision == word_of(fast_matmuls().front()));

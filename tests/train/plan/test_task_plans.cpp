@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "tasks/plan/rules.h"
+#include "tests/long_test.h"
 #include "tests/temp_folder.h"
 #include "tests/train/plan/fake_timer.h"
 #include "train/config/matmul_config.h"
@@ -133,7 +134,8 @@ TEST_CASE("plan: weights of another run are trained by AdamW at a smaller rate, 
   CHECK(std::get<double>(by_muon.optimizer.options.at("adamw_lr")) == tuning::kTunedRate);
 }
 
-TEST_CASE("plan: weights of another run learn a text that they read often at a rate that falls with the passes") {
+TEST_CASE("plan: weights of another run learn a text that they read often at a rate that falls with the passes" *
+          long_test()) {
   FakeMachine machine;
   PlanRequest request = request_of(machine, 1);
   request.given.data.corpus = "stories";

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tasks/bidirectional_language_model/bidirectional_evaluation.h"
+#include "tests/long_test.h"
 #include "tests/train/toy.h"
 
 using namespace tapeformer;
@@ -33,7 +34,7 @@ TEST_CASE("encoder training: a step scores every token of its rows, and begins w
   CHECK(toy.step(1).loss == doctest::Approx(std::log(toy.model.vocab())).epsilon(0.1));  // nats per token
 }
 
-TEST_CASE("encoder training: both directions come near the entropy rate of a Markov chain") {
+TEST_CASE("encoder training: both directions come near the entropy rate of a Markov chain" * long_test()) {
   const CacheFolder folder;
   Config config = bilm_config();
   config.model.options["layers"] = std::int64_t{1};

@@ -187,6 +187,7 @@ TEST_CASE("translation data: for a model without a context, pairs that no batch 
   Config config = files.on_pairs("abc\tcba\nabcd\tdcba\nab\tba\n");
   config.model.type = "rnn_seq2seq";
   config.model.options = {{"dim", std::int64_t{8}}};
+  config.train.batch = Config{}.train.batch;
   config.train.batch_tokens = 4;
   TranslationToy toy(config);
   CHECK(toy.data.train.size() == 2);

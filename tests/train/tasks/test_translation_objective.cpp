@@ -153,6 +153,7 @@ TEST_CASE("translation evaluation: neither dropout nor label smoothing has a par
 
 TEST_CASE("translation: a pair beyond train.batch_tokens is told before the training, one for validation too") {
   Config config = translation_config();
+  config.train.batch = Config{}.train.batch;
   config.train.batch_tokens = 12;  // the longest words have 12 letters
   CHECK_THROWS_WITH_AS(
       TranslationToy{config},

@@ -1,6 +1,7 @@
 // Trainings that end by the clock, with a clock that the tests move.
 #include <sstream>
 
+#include "tests/long_test.h"
 #include "tests/train/thread_ranks.h"
 #include "tests/train/time/timed_run.h"
 #include "tests/train/toy.h"
@@ -33,7 +34,7 @@ TEST_CASE("time budget: at a constant pace the run ends in time, cooled down, an
   }
 }
 
-TEST_CASE("time budget: the run ends in time when the pace changes, and the rate falls without jumps") {
+TEST_CASE("time budget: the run ends in time when the pace changes, and the rate falls without jumps" * long_test()) {
   struct Change {
     double at, factor;
   };
