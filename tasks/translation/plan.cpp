@@ -94,6 +94,11 @@ Plan plan_translation(const PlanRequest& request) {
   if (draft.text("model.type") != "transformer") {
     fail_usage("--minutes: expected transformer as model.type of an encoder-decoder, got ", draft.text("model.type"));
   }
+  if (draft.is_given("train.batch")) {
+    fail_usage(
+        "--minutes: expected train.batch_tokens, by which batches of parallel text are filled, got train.batch = ",
+        draft.integer("train.batch"));
+  }
   choose_clock(draft, tuning::kTranslationCooldown);
   const TargetSize target = training_pairs(request.given.data);
   choose_pair_tokenizer(draft, target);

@@ -72,6 +72,11 @@ TEST_CASE("plan: short sentences are translated by characters; keys of a transla
   CHECK(config.model.options.integer("layers") == 3);
   CHECK(config.train.label_smoothing == 0.3);
   CHECK(config.eval.bleu_every == 0);
+  request.given.train.batch = 8;
+  request.given_keys.insert("train.batch");
+  CHECK_THROWS_WITH(make_plan(request),
+                    "--minutes: expected train.batch_tokens, by which batches of parallel text are filled, got "
+                    "train.batch = 8");
   request.given.model = {};
   request.given.model.type = "rnn_seq2seq";
   CHECK_THROWS_WITH(make_plan(request),
