@@ -9,8 +9,6 @@
 namespace tapeformer {
 namespace {
 
-constexpr const char* kTryBytes = "; a bpe tokenizer takes any bytes";
-
 // For messages: "'é' (U+00E9)", or "U+000A" for a control character.
 std::string describe(std::int32_t code_point) {
   std::ostringstream out;
@@ -40,12 +38,12 @@ CharTokenizer::CharTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabu
 void CharTokenizer::encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const {
   for (std::size_t at = 0; at < text.size();) {
     const Utf8Char c = read_utf8(text, at);
-    if (c.code_point == kInvalidUtf8) fail("char tokenizer: invalid UTF-8 at byte ", offset + at, kTryBytes);
+    if (c.code_point == kInvalidUtf8) throw InvalidUtf8("char", static_cast<std::int64_t>(offset + at));
     std::int32_t id = static_cast<std::size_t>(c.code_point) < id_of_.size() ? id_of_[c.code_point] : -1;
     if (id < 0) {
       if (!unknown_) {
         fail("char tokenizer: character ", describe(c.code_point), " at byte ", offset + at,
-             " is not in the vocabulary", kTryBytes);
+             " is not in the vocabulary; a bpe tokenizer takes any bytes");
       }
       id = *unknown_;
     }

@@ -25,9 +25,17 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "tokenizer/split_pattern.h"
 
 namespace tapeformer {
+
+// Bytes that are not UTF-8, where a tokenizer takes no others. The message has their place in the tokenizer's text.
+class InvalidUtf8 : public Error {
+ public:
+  InvalidUtf8(std::string_view kind, std::int64_t at)
+      : Error(str_cat(kind, " tokenizer: invalid UTF-8 at byte ", at, "; a bpe tokenizer takes any bytes")) {}
+};
 
 // A token of Hugging Face's added_tokens that is not special: it is found in every text before the text is split.
 struct AddedToken {
@@ -89,7 +97,7 @@ class Tokenizer {
   virtual std::optional<std::int32_t> unknown_id() const { return std::nullopt; }
 
   // Special tokens that are written in the text become their ids only if allow_special; otherwise they are plain text.
-  // Added tokens always become their ids: of those that begin first, the longest. char throws Error for invalid UTF-8,
+  // Added tokens always become their ids: of those that begin first, the longest. char throws InvalidUtf8,
   // and for a character without a token if there is no <unk>; bpe throws Error for a byte without a token (which only
   // vocabularies learned elsewhere may have). Long texts are encoded by all threads; the ids do not depend on their
   // number. May be called from several threads at once.

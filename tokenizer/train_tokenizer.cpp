@@ -45,10 +45,6 @@ Vocabulary with_special_tokens(std::vector<std::string> tokens, std::span<const 
 
 std::string as_it_is(const std::string& token) { return token; }
 
-[[noreturn]] void fail_invalid_utf8(const char* kind, std::int64_t at) {
-  fail(kind, " tokenizer: invalid UTF-8 at byte ", at, "; a bpe tokenizer takes any bytes");
-}
-
 class CharTrainer : public TokenizerTrainer {
  public:
   explicit CharTrainer(std::vector<std::string> special_tokens) : TokenizerTrainer(std::move(special_tokens)) {}
@@ -59,7 +55,7 @@ class CharTrainer : public TokenizerTrainer {
     for (const std::string_view text : texts) {
       for (std::size_t at = 0; at < text.size();) {
         const Utf8Char c = read_utf8(text, at);
-        if (c.code_point == kInvalidUtf8) fail_invalid_utf8("char", before + static_cast<std::int64_t>(at));
+        if (c.code_point == kInvalidUtf8) throw InvalidUtf8("char", before + static_cast<std::int64_t>(at));
         seen_[c.code_point] = true;
         at += c.length;
       }
@@ -91,7 +87,7 @@ class WordTrainer : public TokenizerTrainer {
     std::int64_t before = bytes();
     for (const std::string_view text : texts) {
       const std::size_t invalid = find_invalid_utf8(text);
-      if (invalid != std::string_view::npos) fail_invalid_utf8("word", before + static_cast<std::int64_t>(invalid));
+      if (invalid != std::string_view::npos) throw InvalidUtf8("word", before + static_cast<std::int64_t>(invalid));
       before += static_cast<std::int64_t>(text.size());
     }
     pretokens_.add(texts);

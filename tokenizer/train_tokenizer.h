@@ -39,7 +39,7 @@ class TokenizerTrainer {
   TokenizerTrainer(const TokenizerTrainer&) = delete;
   TokenizerTrainer& operator=(const TokenizerTrainer&) = delete;
 
-  // Uses all threads. char and word throw Error for invalid UTF-8, with its place in all the texts together.
+  // Uses all threads. char and word throw InvalidUtf8, with the place in all the texts together.
   void add(std::span<const std::string_view> texts);
   // Must be called once, at the end. Throws Error when all texts were empty, and UsageError when a special token is
   // also an ordinary one.

@@ -38,6 +38,7 @@ void for_each_encoded(TextReader& reader, const Tokenizer& tokenizer,
     try {
       for (const std::vector<std::int32_t>& ids : encode_part(part, tokenizer)) f(ids);
     } catch (const Error& error) {
+      if (dynamic_cast<const InvalidUtf8*>(&error)) reader.source().require_utf8();
       if (bytes == 0) throw;
       fail("the text from byte ", begin + bytes, " on: ", error.what());
     }

@@ -4,11 +4,13 @@
 #include <cerrno>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/json.h"
+#include "core/text/utf8.h"
 #include "data/text/byte_reader.h"
 #include "data/text/text_source.h"
 
@@ -235,6 +237,24 @@ class FilesReader : public FragmentReader {
   std::int64_t finished_ = 0, total_ = 0;
 };
 
+// Returns the place of the first byte of a file, after decompression, that is not part of valid UTF-8; nullopt: none.
+std::optional<std::int64_t> invalid_utf8_of(const fs::path& path) {
+  constexpr std::size_t kLongest = 4;  // bytes of a character
+  const auto bytes = open_bytes(path);
+  std::string buffer(kReadBytes, '\0'), text;
+  for (std::int64_t begin = 0;;) {  // where `text` begins in the file
+    const std::size_t count = bytes->read(buffer);
+    text.append(buffer, 0, count);
+    const std::size_t invalid = find_invalid_utf8(text);
+    const bool may_go_on = count > 0 && invalid != text.npos && invalid + kLongest > text.size();
+    if (invalid != text.npos && !may_go_on) return begin + static_cast<std::int64_t>(invalid);
+    if (count == 0) return std::nullopt;
+    const std::size_t valid = std::min(invalid, text.size());
+    text.erase(0, valid);
+    begin += static_cast<std::int64_t>(valid);
+  }
+}
+
 }  // namespace
 
 FileText::FileText(std::vector<fs::path> paths, TextOptions options, std::vector<fs::path> names)
@@ -248,6 +268,14 @@ std::unique_ptr<FragmentReader> FileText::read() const { return std::make_unique
 
 bool FileText::has_documents() const {
   return options_.document != DocumentEnd::none || std::ranges::any_of(files_, is_json_lines, &TextFile::name);
+}
+
+void FileText::require_utf8() const {
+  for (const auto& [path, name] : files_) {
+    if (is_read_once(path)) continue;
+    if (const auto at = invalid_utf8_of(path))
+      fail(shown_name(name), ": invalid UTF-8 at byte ", *at, "; a bpe tokenizer takes any bytes");
+  }
 }
 
 TextStamp FileText::stamp() const {

@@ -37,10 +37,17 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const TokenizerOptions& options, std:
     trainer->add(views);
     if (reading) reading(part.share);
   };
-  if (is_char || sample_bytes == 0) {
-    for (TextReader* text : texts.first(is_char ? texts.size() : 1)) for_each_part(*text, add);
-  } else {
-    for (const TextPart& part : sample_text(*texts.front(), sample_bytes)) add(part);
+  for (TextReader* text : texts.first(is_char ? texts.size() : 1)) {
+    try {
+      if (is_char || sample_bytes == 0) {
+        for_each_part(*text, add);
+      } else {
+        for (const TextPart& part : sample_text(*text, sample_bytes)) add(part);
+      }
+    } catch (const InvalidUtf8&) {
+      text->source().require_utf8();
+      throw;
+    }
   }
   if (reading) reading(1);
   ProgressCallback learning;

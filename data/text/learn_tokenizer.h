@@ -20,7 +20,7 @@ std::vector<TextPart> sample_text(TextReader& reader, std::int64_t bytes);
 
 // word and bpe learn from a sample of the first text, which is held in memory, or from the whole first text if
 // sample_bytes is 0. char learns from all texts. A text that is not sampled is read part by part. Throws Error as
-// TokenizerTrainer and the readers do.
+// TokenizerTrainer and the readers do, and names the file that is not UTF-8.
 std::unique_ptr<Tokenizer> learn_tokenizer(const TokenizerOptions& options, std::span<TextReader* const> texts,
                                            std::int64_t sample_bytes, const ProgressMaker& progress = {});
 

@@ -54,6 +54,9 @@ class TextSource {
   virtual TextStamp stamp() const = 0;
   // Whether the text consists of documents, so that fragments end with Bound::document. Reads nothing.
   virtual bool has_documents() const = 0;
+  // Throws Error that names the first file that is not valid UTF-8, with the place in it. A tokenizer knows only the
+  // place in all of the text. Does nothing for a text that is not read from files.
+  virtual void require_utf8() const {}
 };
 
 // Where documents end in plain text.
@@ -98,6 +101,8 @@ class FileText : public TextSource {
   // Throws Error for a file that is missing.
   TextStamp stamp() const override;
   bool has_documents() const override;
+  // Leaves out what can be read only once.
+  void require_utf8() const override;
 
  private:
   std::vector<TextFile> files_;

@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/text/utf8.h"
 #include "data/text/byte_reader.h"
 #include "data/text/learn_tokenizer.h"
 #include "data/text/text_files.h"
@@ -92,37 +91,20 @@ std::unique_ptr<Tokenizer> make_tokenizer(const ResolvedConfig& config, const To
   });
 }
 
-// Returns the place of the first byte of a file, after decompression, that is not part of valid UTF-8; nullopt: none.
-std::optional<std::int64_t> invalid_utf8_of(const std::filesystem::path& path) {
-  constexpr std::size_t kLongest = 4;  // bytes of a character
-  const auto bytes = open_bytes(path);
-  std::string buffer(std::size_t{1} << 20, '\0'), text;
-  for (std::int64_t begin = 0;;) {  // where `text` begins in the file
-    const std::size_t count = bytes->read(buffer);
-    text.append(buffer, 0, count);
-    const std::size_t invalid = find_invalid_utf8(text);
-    const bool may_go_on = count > 0 && invalid != text.npos && invalid + kLongest > text.size();
-    if (invalid != text.npos && !may_go_on) return begin + static_cast<std::int64_t>(invalid);
-    if (count == 0) return std::nullopt;
-    const std::size_t valid = std::min(invalid, text.size());
-    text.erase(0, valid);
-    begin += static_cast<std::int64_t>(valid);
-  }
+}  // namespace
+
+TokenizerOptions tokenizer_options(const ResolvedConfig& config, bool documents) {
+  const Config::Tokenizer& wanted = config.tokenizer;
+  TokenizerOptions options{.kind = word_of(wanted.kind), .vocab = wanted.vocab, .special_tokens = {}};
+  if (wanted.kind == TokenizerKind::bpe || documents) options.special_tokens = {std::string(kEndOfText)};
+  if (config.family().task == "masked_language_model")
+    options.special_tokens.insert(options.special_tokens.end(), kMaskedTokens.begin(), kMaskedTokens.end());
+  return options;
 }
 
-// Throws Error that names the first file of the text that is not valid UTF-8, if there is one.
-void require_utf8(const ResolvedConfig& config) {
-  for (const std::vector<std::string>* inputs : {&config.data.text, &config.data.valid}) {
-    for (const std::filesystem::path& path : expand_inputs(*inputs)) {
-      if (is_read_once(path)) continue;
-      if (const auto at = invalid_utf8_of(path))
-        fail(path.string(), ": invalid UTF-8 at byte ", *at, "; a bpe tokenizer takes any bytes");
-    }
-  }
-}
-
-LanguageData read_language_data(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer,
-                                const ProgressMaker& progress) {
+LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer,
+                                   const ProgressMaker& progress) {
+  if (!tokenizer && !config.tokenizer.file.empty()) tokenizer = Tokenizer::load(config.tokenizer.file);
   const TokenCache cache(token_cache_folder());
   Text text = training_text(config, cache, progress);
   if (config.data.within_document && !text.source->has_documents()) {
@@ -172,33 +154,6 @@ LanguageData read_language_data(const ResolvedConfig& config, std::unique_ptr<To
   for (const std::string& line : cache.found_damaged()) result.warnings.push_back(line);
   result.tokenizer = std::move(tokenizer);
   return result;
-}
-
-}  // namespace
-
-TokenizerOptions tokenizer_options(const ResolvedConfig& config, bool documents) {
-  const Config::Tokenizer& wanted = config.tokenizer;
-  TokenizerOptions options{.kind = word_of(wanted.kind), .vocab = wanted.vocab, .special_tokens = {}};
-  if (wanted.kind == TokenizerKind::bpe || documents) options.special_tokens = {std::string(kEndOfText)};
-  if (config.family().task == "masked_language_model")
-    options.special_tokens.insert(options.special_tokens.end(), kMaskedTokens.begin(), kMaskedTokens.end());
-  return options;
-}
-
-LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr<Tokenizer> tokenizer,
-                                   const ProgressMaker& progress) {
-  const Config::Tokenizer& wanted = config.tokenizer;
-  if (!tokenizer && !wanted.file.empty()) tokenizer = Tokenizer::load(wanted.file);
-  // Learning characters or words, and encoding characters, refuse other bytes.
-  const bool takes_utf8 = tokenizer ? tokenizer->kind() == "char" : wanted.kind != TokenizerKind::bpe;
-  try {
-    return read_language_data(config, std::move(tokenizer), progress);
-  } catch (const UsageError&) {
-    throw;
-  } catch (const Error&) {
-    if (takes_utf8) require_utf8(config);  // the tokenizer knows the place in all texts together, but not the file
-    throw;
-  }
 }
 
 }  // namespace tapeformer

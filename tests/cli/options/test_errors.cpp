@@ -225,6 +225,7 @@ TEST_CASE("errors: what a model is asked") {
   box.train("run", "--train.steps 4");
   box.write("empty.txt", "");
   box.write("one.txt", "O");
+  box.write("latin1.txt", "caf\xE9");
   box.write("foreign.txt", "Once upon a time in S\xC3\xA3o Paulo");
   const std::string foreign = "is not in the vocabulary; a bpe tokenizer takes any bytes";
 
@@ -241,13 +242,15 @@ TEST_CASE("errors: what a model is asked") {
                    {"generate run --top-k -3", "--top-k: expected 0 or more, got -3"},
                });
 
-  check_errors(box, kFailure,
-               {
-                   {"eval run --text missing.txt", "no such file or folder: missing.txt"},
-                   {"eval run --text empty.txt", "empty.txt is empty, expected text"},
-                   {"eval run --text one.txt", "one.txt: has 1 tokens, at least 2 are needed"},
-                   {"eval run --text foreign.txt", "char tokenizer: character 'ã' (U+00E3) at byte 21 " + foreign},
-               });
+  check_errors(
+      box, kFailure,
+      {
+          {"eval run --text missing.txt", "no such file or folder: missing.txt"},
+          {"eval run --text empty.txt", "empty.txt is empty, expected text"},
+          {"eval run --text one.txt", "one.txt: has 1 tokens, at least 2 are needed"},
+          {"eval run --text latin1.txt", "latin1.txt: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes"},
+          {"eval run --text foreign.txt", "char tokenizer: character 'ã' (U+00E3) at byte 21 " + foreign},
+      });
   check_error(box, kUsage, "--stride: expected 1 to 16 (the context), got 17", "eval run --text text.txt --stride 17");
   check_error(box, kUsage, "--context: expected 1 to 16 (the model's), got 17",
               "eval run --text text.txt --context 17");
@@ -278,7 +281,9 @@ TEST_CASE("errors: tokenizers") {
                {
                    {"tokenizer train --out new missing.txt", "no such file or folder: missing.txt"},
                    {"tokenizer train --kind char --out new latin1.txt",
-                    "char tokenizer: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes"},
+                    "latin1.txt: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes"},
+                   {"tokenizer encode char.json latin1.txt",
+                    "latin1.txt: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes"},
                    {"tokenizer info missing.json", "cannot open missing.json: No such file or directory"},
                    {"tokenizer info broken.json", "broken.json: not valid JSON at byte 11"},
                });

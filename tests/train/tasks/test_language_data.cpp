@@ -269,10 +269,17 @@ TEST_CASE("language data: of several files the one that is not UTF-8 is named, w
     }
   };
   Config config = on_text(good);
+  config.data.valid_fraction = 0;  // a tokenizer of words learns from training text alone
   config.data.text = {good.string(), bad.string()};
   refused(config, bad, 40);
   config.data.text = {good.string(), across.string()};
   refused(config, across, mebibyte + 1);
+  // Other errors are said as they are, though a file is not UTF-8.
+  config = on_text(good);
+  config.data.text = {good.string(), bad.string()};
+  config.tokenizer.kind = TokenizerKind::word;
+  CHECK_THROWS_WITH_AS(prepare_language_data(resolve(config)),
+                       "the training text has 4 tokens: model.context = 16 takes at least 17", Error);
   config = on_text(good);
   config.data.valid = {bad.string()};
   config.tokenizer.kind = TokenizerKind::character;
