@@ -53,8 +53,8 @@ class PlanDraft {
   bool is_given(std::string_view key) const;
   // Whether the key exists, which depends on the model's family and on the optimizer.
   bool has(std::string_view key) const;
-  // Chooses a key, unless the model's family or the optimizer does not have it. A later choice of the same key takes
-  // the place of an earlier one.
+  // Chooses a key, unless the family or the optimizer does not have it, or does not read it beside the others. A later
+  // choice of the same key takes the place of an earlier one.
   void choose(std::string_view key, const KeyValue& value, std::string reason);
   void choose(std::span<const tuning::FixedKey> keys);
 

@@ -32,6 +32,7 @@ Config bare_config() {
   config.model.options["position"] = "none";
   config.model.options["norm_kind"] = "none";
   config.model.options["feed_forward"] = "none";
+  config.model.options.erase("activation");
   config.model.options["attention_scale"] = 1.0;
   return config;
 }

@@ -85,15 +85,6 @@ std::string ruler_of_corpus_key(std::string_view key, const Config& config) {
   return reads || kinds.empty() ? "" : kinds.front();
 }
 
-// Returns the key of the same family or optimizer beside whose value nothing reads this one (Key::read_beside); "" if
-// something may read it.
-std::string ruler_of_own_key(const ConfigEntry& entry, const Config& config) {
-  const auto& [name, words] = entry.key.read_beside;
-  if (name.empty()) return "";
-  const ConfigEntry other = *find_config_entry(entry.section, name, config);
-  return std::ranges::count(words, std::get<std::string>(other.get(config))) > 0 ? "" : other.name();
-}
-
 // Returns the key whose value says that nothing reads this one; "" if something may read it.
 std::string ruler_of(const ConfigEntry& entry, const Config& config) {
   const TaskRow& task = task_row_of(config);
@@ -138,6 +129,13 @@ std::string beside_ruler(const IdleKey& key, const Config& config) {
 }
 
 }  // namespace
+
+std::string ruler_of_own_key(const ConfigEntry& entry, const Config& config) {
+  const auto& [name, words] = entry.key.read_beside;
+  if (name.empty()) return "";
+  const ConfigEntry other = *find_config_entry(entry.section, name, config);
+  return std::ranges::count(words, std::get<std::string>(other.get(config))) > 0 ? "" : other.name();
+}
 
 std::vector<IdleKey> idle_keys(const Config& config) {
   std::vector<IdleKey> keys;

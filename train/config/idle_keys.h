@@ -27,6 +27,10 @@ struct IdleKey {
 // not among them. Throws Error for an unknown task or model family, and as optimizer_options() does.
 std::vector<IdleKey> idle_keys(const Config& config);
 
+// Returns the key of the same family or optimizer beside whose value nothing reads this one (Key::read_beside); "" if
+// something may read it.
+std::string ruler_of_own_key(const ConfigEntry& entry, const Config& config);
+
 // Throws UsageError that names the first such key.
 void require_no_idle_keys(const Config& config);
 

@@ -65,6 +65,7 @@ std::vector<std::string> changes_by_hand(const std::filesystem::path& config,
 
 ResolvedConfig stored_config(Config run) {
   run.derived.reset();
+  reset_idle_keys(run);  // resolve() refuses such values where it has not derived them itself
   return resolve(std::move(run));
 }
 

@@ -62,6 +62,7 @@ std::int64_t default_ff_dim(std::int64_t dim, ActivationKind activation) {
 std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
   const std::int64_t kLayers = 4, kDim = 128, kContext = 128;
   const auto of_llama3 = [](Key key) { return beside("position_scaling", {PositionScaling::llama3}, std::move(key)); };
+  const auto of_feed_forward = [](Key key) { return beside("feed_forward", {FeedForwardKind::mlp}, std::move(key)); };
   return {
       {"layers", kLayers, "blocks (of an encoder-decoder: on each side)", between(1, kMaxLayers)},
       {"heads", kHeads, "attention heads", between(1, kMaxSize)},
@@ -70,9 +71,9 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
       {"dim", kDim, "width of the residual stream", between(1, kMaxSize)},
       {"head_dim", std::int64_t{0}, "width of a head's queries and keys (0 = dim / heads)", between(0, kMaxSize)},
       {"value_dim", std::int64_t{0}, "width of a head's values (0 = head_dim)", between(0, kMaxSize)},
-      following("model.dim",
-                {"ff_dim", std::int64_t{0}, "hidden width of the feed-forward layer (0 = 4 dim; 8/3 dim where gated)",
-                 between(0, kMaxSize)}),
+      of_feed_forward(following("model.dim", {"ff_dim", std::int64_t{0},
+                                              "hidden width of the feed-forward layer (0 = 4 dim; 8/3 dim where gated)",
+                                              between(0, kMaxSize)})),
       {"context", kContext, "longest sequence in tokens", between(1, kMaxSize)},
       changeable({"dropout", 0.0, "dropout probability of embeddings and of each sublayer's output", fraction()}),
       changeable(following("model.dropout",
@@ -84,7 +85,7 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
       auto_key("final_norm", "a norm after the last block (auto = if norm is pre)", "model.norm"),
       {"residual", true, "each sublayer's input is added to its output"},
       word_key("feed_forward", FeedForwardKind::mlp, "what follows attention in a block: two linear layers, or none"),
-      word_key("activation", defaults.activation, "activation of the feed-forward layer"),
+      of_feed_forward(word_key("activation", defaults.activation, "activation of the feed-forward layer")),
       word_key("position", defaults.position, "kind of positions: embeddings that are added, rotary, or none"),
       beside("position", {PositionKind::sinusoidal, PositionKind::rotary},
              {"position_base", 10000.0, "base of the wavelengths of sinusoidal and rotary positions", above(0)}),
@@ -114,7 +115,8 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
       {"bias", defaults.bias, "biases in linear layers and norms"},
       attention_bias_key(),
       auto_key("ff_bias", "biases in feed-forward layers (auto = bias)", "model.bias"),
-      auto_key("norm_bias", "biases in layer norms (auto = bias)", "model.bias"),
+      beside("norm_kind", {NormKind::layer, NormKind::batch},
+             auto_key("norm_bias", "biases in layer norms (auto = bias)", "model.bias")),
       {"norm_eps", 1e-5, "added to the variance in norms", above(0)},
       {"init_std", 0.0, "standard deviation of initial matrices (0 = 0.02 for gpt and bert, Xavier for transformer)",
        at_least(0)},

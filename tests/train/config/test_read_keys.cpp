@@ -236,6 +236,16 @@ TEST_CASE("config: a key of a model is refused beside a word of another one with
                 "model.position_factor: expected 1.0 beside model.position_scaling = none, got 8.0");
   check_invalid({"model.position_scaling=linear", "model.position_original=64"},
                 "model.position_original: expected 8192 beside model.position_scaling = linear, got 64");
+  check_invalid({"model.feed_forward=none", "model.ff_dim=512"},
+                "model.ff_dim: expected 0 beside model.feed_forward = none, got 512");
+  check_invalid({"model.feed_forward=none", "model.activation=relu"},
+                "model.activation: expected swiglu beside model.feed_forward = none, got relu");
+  for (const std::string kind : {"rms", "none"}) {
+    check_invalid({"model.norm_kind=" + kind, "model.norm_bias=false"},
+                  "model.norm_bias: expected auto beside model.norm_kind = " + kind + ", got false");
+    CHECK_NOTHROW(resolved({"model.norm_kind=" + kind, "model.bias=false"}));
+  }
+  CHECK_NOTHROW(resolved({"model.norm_kind=batch", "model.norm_bias=false"}));
   CHECK_NOTHROW(resolved({"model.position_base=500", "model.rotary_pairs=interleaved", "model.position_scaling=llama3",
                           "model.position_factor=8", "model.position_low_freq=2", "model.position_original=64"}));
   Config config = parse("[model]\ntype = \"rnn\"\nforget_bias = 2\n");
@@ -275,6 +285,18 @@ TEST_CASE("config: a run of an older version may have recorded keys that nothing
         std::vector<std::string>{
             path.string() + ": task.mix = true has no effect beside task.kind = none, and is ignored",
             path.string() + ": schedule.min_lr = 0.5 has no effect beside schedule.kind = constant, and is ignored"});
+}
+
+TEST_CASE("config: a run goes on though it has values that were derived and that nothing reads") {
+  const TempFolder folder;
+  const ResolvedConfig config =
+      resolved({"data.text=a", "model.norm_kind=rms", "model.feed_forward=none", "model.bias=true"});
+  CHECK(config.model.options.text("norm_bias") == "true");
+  const std::filesystem::path path = folder.write("config.toml", to_toml(config));
+  CHECK(ignored_keys(path).empty());
+  const Config run = load_run_config(path);
+  CHECK(resolve(run) == config);
+  CHECK(check_resume(stored_config(run), resolve(run)).empty());
 }
 
 TEST_CASE("config: the documents of a generated corpus are its lines, and other ends are refused") {

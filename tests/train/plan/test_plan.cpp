@@ -121,9 +121,11 @@ TEST_CASE("plan: keys that are given stay, and the others follow them") {
   CHECK(chosen(plan, "optimizer.adamw_lr") == "");
   for (const ResolvedConfig& measured : machine.measured) CHECK(*measured.model_dim() == 100);
 
-  request.given.model.options = {{"heads", std::int64_t{5}}};
-  request.given_keys = {"data.corpus", "model.heads"};
-  CHECK(*resolve(make_plan(request).config).model_dim() % 10 == 0);
+  request.given.model.options = {{"heads", std::int64_t{5}}, {"feed_forward", std::string("none")}};
+  request.given_keys = {"data.corpus", "model.heads", "model.feed_forward"};
+  const Plan bare = make_plan(request);
+  CHECK(*resolve(bare.config).model_dim() % 10 == 0);
+  CHECK(chosen(bare, "model.activation") == "");
 }
 
 TEST_CASE("plan: linear attention, if it is given, has positions that it can have") {
