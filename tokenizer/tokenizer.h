@@ -98,9 +98,9 @@ class Tokenizer {
 
   // Special tokens that are written in the text become their ids only if allow_special; otherwise they are plain text.
   // Added tokens always become their ids: of those that begin first, the longest. char throws InvalidUtf8,
-  // and for a character without a token if there is no <unk>; bpe throws Error for a byte without a token (which only
-  // vocabularies learned elsewhere may have). Long texts are encoded by all threads; the ids do not depend on their
-  // number. May be called from several threads at once.
+  // and Error for a character without a token if there is no <unk>; bpe throws Error for a byte without a token (which
+  // only vocabularies learned elsewhere may have). Long texts are encoded by all threads; the ids do not depend on
+  // their number. May be called from several threads at once.
   std::vector<std::int32_t> encode(std::string_view text, bool allow_special = false) const;
   // The same for a text that continues another one. sentencepiece puts a space before the beginning of a text, and not
   // here; the other kinds make no difference.
