@@ -55,7 +55,8 @@ PositionEmbedding::PositionEmbedding(const PositionConfig& config, std::int64_t 
                                      const Init& init, DType dtype)
     : config_(config), context_(context) {
   if (const auto* const sinusoidal = std::get_if<SinusoidalPositions>(&config)) {
-    if (!ShapesOnly::active()) fixed_ = sinusoidal_positions(context, dim, sinusoidal->base, dtype);
+    fixed_ = ShapesOnly::active() ? Tensor::scalar(0, dtype).expand({context, dim})
+                                  : sinusoidal_positions(context, dim, sinusoidal->base, dtype);
   } else if (has_vectors()) {
     weight_ = register_parameter("weight", {context, dim}, dtype, init, ParameterKind::embedding);
   } else {

@@ -1,6 +1,7 @@
 #include "tasks/common/rules.h"
 
 #include "core/error.h"
+#include "nn/interfaces/causal_model.h"
 #include "train/config/data_kinds.h"
 
 namespace tapeformer {
@@ -39,9 +40,9 @@ void check_word_vectors(const ResolvedConfig& config) {
 }
 
 void require_separate_windows(const ResolvedConfig& config) {
-  require(config.eval.stride == config.block_size(), "eval.stride: expected 0 or model.context, which is ",
-          config.block_size(), ", for ", config.family().name, ", whose windows do not overlap, got ",
-          config.eval.stride);
+  const std::int64_t context = config.context().value_or(kUnlimitedWindow);
+  require(config.eval.stride == context, "eval.stride: expected 0 or model.context, which is ", context, ", for ",
+          config.family().name, ", whose windows do not overlap, got ", config.eval.stride);
 }
 
 }  // namespace tapeformer

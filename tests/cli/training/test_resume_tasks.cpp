@@ -31,7 +31,7 @@ TEST_CASE("resume: a run of every task and family, killed at random steps, ends 
       {"rnn_seq2seq", "", "average"},
       {"cnn_lstm"},
       {"vit", "--train.recompute true"},
-      {"tag", "--task.layer_decay 0.8"},
+      {"tag", "--task.layer_decay 0.8 --model.position sinusoidal"},
       {"instructions"},
       {"sentences", "--task.layer_decay 0.8"},
       {"multi_task"},

@@ -58,6 +58,14 @@ TEST_CASE("positions: sinusoids have no parameters and begin at any first positi
                   sinusoidal_positions(6, 4, 100, DType::f64).slice(0, 2, 5)));
 }
 
+TEST_CASE("positions: without memory for values, sinusoids have their shape") {
+  const ShapesOnly shapes;
+  const PositionEmbedding positions(SinusoidalPositions{100}, 6, 4, {}, DType::f64);
+  Tape tape;
+  CHECK(positions.forward(tape, {.first = 2}, 3).sizes() == Dims{3, 4});
+  CHECK(positions.forward(tape, {}, 8).sizes() == Dims{8, 4});
+}
+
 TEST_CASE("positions: sinusoids go on beyond the context") {
   const PositionEmbedding positions(SinusoidalPositions{100}, 6, 4, {}, DType::f64);
   const Tensor table = sinusoidal_positions(12, 4, 100, DType::f64);

@@ -85,8 +85,8 @@ TEST_CASE("encoder training: what it is not made for is refused") {
                 "eval.stride: expected 0 or model.context, which is 16, for bilm, whose windows do not overlap, got 8");
   check_refused(bilm_config(), "train.recompute", "true",
                 "train.recompute: expected false for bilm, which has no blocks to compute again, got true");
-  check_refused(bilm_config(), "train.bptt", "16",
-                "train.bptt: expected 0 for bilm, which carries no state from row to row, got 16");
+  check_refused(bilm_config(), "train.bptt", "8",
+                "train.bptt: expected 0 for bilm, which carries no state from row to row, got 8");
   Config pairs = bilm_config();
   remove_corpus(pairs);
   check_refused(pairs, "data.pairs", "pairs.tsv",
