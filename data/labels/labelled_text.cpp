@@ -18,6 +18,7 @@ LabelledText LabelledText::from_text(const std::string& text, const std::string&
                                      const LabelledFileOptions& format) {
   LabelledTable table = parse_table(text, origin, word_table(), format);
   LabelledText result;
+  result.origin_ = origin;
   result.header_ = std::move(table.header);
   LabelledSentence sentence;
   bool has_label = false;

@@ -29,11 +29,12 @@ class LabelledText {
 
   std::span<const LabelledSentence> sentences() const { return sentences_; }
   const std::string& header() const { return header_; }  // LabelledTable::header
+  const std::string& origin() const { return origin_; }  // the file, for error messages
 
  private:
   LabelledText() = default;
 
-  std::string header_;
+  std::string origin_, header_;
   std::vector<LabelledSentence> sentences_;
 };
 

@@ -63,6 +63,21 @@ void write_mean(float* out, const float* rows, std::int64_t begin, std::int64_t 
   }
 }
 
+EncodedWords encode_sentence(const LabelledSentence& sentence, const std::string& file, const Model& model,
+                             const Tokenizer& tokenizer, const RowFrame& frame) {
+  const std::string where = str_cat(file, ':', sentence.front().line, ": ");
+  EncodedWords encoded;
+  try {
+    encoded = encode_words(words_of(sentence), tokenizer, frame);
+  } catch (const Error& error) {
+    fail(where, error.what());
+  }
+  const std::int64_t length = std::ssize(encoded.ids);
+  check(length <= model.context().value_or(length), where, "the sentence has ", length,
+        " tokens, special ones included: the model reads at most ", model.context().value_or(0));
+  return encoded;
+}
+
 // label_id(label) returns the id of a label.
 template <class LabelId>
 WordVectors vectors_of(const Model& model, const Tokenizer& tokenizer, const RowFrame& frame, const LabelledText& text,
@@ -78,12 +93,8 @@ WordVectors vectors_of(const Model& model, const Tokenizer& tokenizer, const Row
   for (std::size_t first = 0; first < sentences.size(); first += kSentences) {
     const auto part = sentences.subspan(first, std::min<std::size_t>(kSentences, sentences.size() - first));
     std::vector<EncodedWords> encoded;
-    for (const LabelledSentence& sentence : part) {
-      encoded.push_back(encode_words(words_of(sentence), tokenizer, frame));
-      const std::int64_t length = std::ssize(encoded.back().ids);
-      check(length <= model.context().value_or(length), "probe: sentence ", first + encoded.size(), " has ", length,
-            " tokens, the model reads at most ", model.context().value_or(0));
-    }
+    for (const LabelledSentence& sentence : part)
+      encoded.push_back(encode_sentence(sentence, text.origin(), model, tokenizer, frame));
     std::vector<std::span<const std::int32_t>> rows;
     for (const EncodedWords& sentence : encoded) rows.emplace_back(sentence.ids);
     Tape tape(no_grad);
@@ -188,7 +199,7 @@ void keep_layer(WordVectors& data, std::int64_t layer) { data.layers = {data.lay
 
 }  // namespace
 
-ProbeResult probe(const Model& model, const Tokenizer& tokenizer, const LabelledText& train_text,
+ProbeResult probe(const Model& model, const Tokenizer& tokenizer, const RowFrame& frame, const LabelledText& train_text,
                   const LabelledText& valid_text, const ProbeOptions& options, const ProgressCallback& progress) {
   const std::vector<Tensor> layers = layers_of_one_token(model);
   const std::int64_t count = std::ssize(layers);
@@ -198,8 +209,6 @@ ProbeResult probe(const Model& model, const Tokenizer& tokenizer, const Labelled
   Labels labels;
   const auto add = [&](std::string_view label) { return labels.add(label); };
   const auto find = [&](std::string_view label) { return labels.find(label); };
-  RowFrame frame = row_frame(model, tokenizer);
-  frame.prefix.insert(frame.prefix.end(), options.prefix.begin(), options.prefix.end());
   WordVectors training = vectors_of(model, tokenizer, frame, train_text, add, progress);
   WordVectors validation = vectors_of(model, tokenizer, frame, valid_text, find, progress);
   if (options.layer) keep_layer(training, *options.layer), keep_layer(validation, *options.layer);

@@ -8,6 +8,7 @@
 #include "core/progress.h"
 #include "data/labels/labelled_text.h"
 #include "nn/interfaces/model.h"
+#include "tasks/analysis/encoded_words.h"
 #include "tokenizer/tokenizer.h"
 
 namespace tapeformer {
@@ -19,7 +20,6 @@ struct ProbeOptions {
   std::int64_t batch = 64;    // words in a step
   double lr = 1e-2;
   std::uint64_t seed = 1;
-  std::vector<std::int32_t> prefix = {};  // what the model was trained to see before a text (text_prefix())
 };
 
 struct ProbeResult {
@@ -33,11 +33,11 @@ struct ProbeResult {
 
 // Trains a logistic regression, softmax(W x + b), on the labelled words of `train` and scores it on the labelled words
 // of `valid`. The model is frozen; x is a mixture of its layers (ScalarMix), which is learned too. The model reads a
-// sentence as its words with a space between them, and the special tokens of its rows around it; a word's vector is the
+// sentence as its words with a space between them, and the tokens of the frame around it; a word's vector is the
 // mean of its tokens' vectors; if the space before a word is a token of its own, it does not count. Throws Error for a
 // sentence that is longer than the model's context, and UsageError for a layer that the model does not have, or for a
 // mixture of layers of different widths.
-ProbeResult probe(const Model& model, const Tokenizer& tokenizer, const LabelledText& train, const LabelledText& valid,
-                  const ProbeOptions& options = {}, const ProgressCallback& progress = {});
+ProbeResult probe(const Model& model, const Tokenizer& tokenizer, const RowFrame& frame, const LabelledText& train,
+                  const LabelledText& valid, const ProbeOptions& options = {}, const ProgressCallback& progress = {});
 
 }  // namespace tapeformer

@@ -86,7 +86,7 @@ TaskRow multi_task() {
       .is_multi_task = true,
       .implied_by = "tasks",
       .model = "a model of several tasks",
-      .commands = "for models of several tasks there are eval, predict with --task, embed and neighbours",
+      .commands = "for models of several tasks there are eval, predict with --task, embed, neighbours and probe",
       .next_commands = {"eval %", "predict % --task NAME < FILE"},
       .eval_input = "validation data",
       .loss_unit = "nats, the mean of the tasks",

@@ -7,6 +7,7 @@
 #include "cli/options/run_model.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
+#include "tasks/analysis/trained_embedder.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -44,12 +45,11 @@ std::string text_of(const ProbeResult& result) {
 }
 
 void print_probe(const ProbeArguments& arguments) {
-  const TrainedTextModel run = open_run<TrainedTextModel>(arguments.run, {.matmul = arguments.matmul});
+  const TrainedEmbedder run = open_run<TrainedEmbedder>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const LabelledText train = LabelledText::from_file(arguments.train), valid = LabelledText::from_file(arguments.valid);
-  ProbeOptions options = arguments.options;
-  options.prefix = text_prefix(run, *run.tokenizer);
-  const ProbeResult result = probe(*run.model, *run.tokenizer, train, valid, options, show_progress("probing"));
+  const ProbeResult result =
+      probe(*run.model, *run.tokenizer, run, train, valid, arguments.options, show_progress("probing"));
   print_result(
       arguments.json, [&] { return json_of(result); }, [&] { return text_of(result); });
 }

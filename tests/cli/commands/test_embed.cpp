@@ -221,21 +221,6 @@ TEST_CASE("embed: with a tokenizer of words, a word at the beginning of a text i
         "<unk>\n");
 }
 
-TEST_CASE("embed: the encoder of an encoder-decoder gives vectors of a source and of its end") {
-  const Sandbox box("transformer");
-  for (const std::string options : {"", "--model.type rnn_seq2seq --model.layers 2 --model.dim 8"}) {
-    const std::string config = options.empty() ? "tiny.toml" : "--data.pairs pairs.tsv --tokenizer.kind char";
-    const Outcome training =
-        box.succeed("train " + config + " " + options + " --train.steps 1 --train.batch_tokens 200 --out run" +
-                    std::to_string(options.size()));
-    INFO(training.err);
-    const Json line = Json::parse(
-        result_of(box, "embed run" + std::to_string(options.size()) + " --pool none --layer 1", {"--text", "abc"}));
-    CHECK(line["tokens"].size() == 4);
-    CHECK(line["vectors"].size() == 4);
-  }
-}
-
 #if !defined(TAPEFORMER_ADDRESS_SANITIZER)  // its heap keeps what is freed for a while
 TEST_CASE("embed: the memory does not grow with the number of lines") {
   const EmbedBox box({{"gpt", kGpt}});

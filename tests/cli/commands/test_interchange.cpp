@@ -90,7 +90,7 @@ TEST_CASE("interchange: what the tokenizer of a published model puts before a te
         nlohmann::ordered_json{"[CLS]", "a", "b", "c", "d"});
   box.write("words.tsv", std::string(64, 'a') + "\tx\n");
   CHECK(box.run("probe run --train words.tsv --valid words.tsv")
-            .tells("probe: sentence 1 has 65 tokens, the model reads at most 64"));
+            .tells("words.tsv:1: the sentence has 65 tokens, special ones included: the model reads at most 64"));
   CHECK(json_of(box, "generate run --temperature 0 --tokens 3 --json")["text"] ==
         json_of(box, "generate run --beam 1 --tokens 3 --json")["text"]);
 

@@ -92,9 +92,6 @@ TEST_CASE("errors: a vocabulary that has lost a symbol, or is lost, and runs of 
                    {"generate run --prompt abc", advice},
                    {"eval run --text a.txt", advice},
                    {"surprisal run --prompt abc", advice},
-                   {"probe run --train a.txt --valid a.txt",
-                    "run: the model is a transformer, expected a model of plain text; for encoder-decoders there are "
-                    "translate, eval and surprisal with --source and --target"},
                    {"eval run --source a.txt --target pairs.tsv",
                     "a.txt has 1 lines, pairs.tsv 200: expected a translation for each line"},
                });

@@ -162,6 +162,11 @@ TEST_CASE("sentences: eval --pairs scores the mean vectors of any model, and emb
   check_error(box, 1, "other.tsv: pair 2: char tokenizer: character 'é' (U+00E9) at byte 0 is not in the vocabulary; …",
               "eval lm --pairs other.tsv");
   CHECK(json_of(box, "embed run --text one")["vector"].size() == 24);
+  box.write("words.tsv", "one\tfirst\n\ntwo\tsecond\n");
+  CHECK(json_of(box, "probe run --train words.tsv --valid words.tsv --steps 200 --json")["accuracy"] == 1);
+  box.write("foreign.tsv", "one\tfirst\n\nt\u00e9o\tsecond\n");
+  check_error(box, 1, "foreign.tsv:3: char tokenizer: character 'é' (U+00E9) at byte 1 is not in the vocabulary; …",
+              "probe run --train words.tsv --valid foreign.tsv");
   const Json without = json_of(box, "eval run --pairs pairs.tsv --without-head 0.0 --json");
   CHECK(without["without_heads"] == Json::array({"0.0"}));
   CHECK(without["loss"] != tuned["loss"]);
@@ -174,4 +179,23 @@ TEST_CASE("sentences: eval --pairs scores the mean vectors of any model, and emb
               "eval run --labels pairs.tsv");
   box.write("one.tsv", "one\ttwo\n");
   check_error(box, 1, "one.tsv: expected at least two pairs of sentences, got 1", "eval run --pairs one.tsv");
+}
+
+TEST_CASE("embed, probe: the encoder of an encoder-decoder gives vectors of a source and of its end") {
+  const Sandbox box("transformer");
+  box.write("words.tsv", "a\tfirst\nbc\tsecond\n\nb\tsecond\n");
+  for (const std::string options : {"", "--model.type rnn_seq2seq --model.layers 2 --model.dim 8"}) {
+    const std::string config = options.empty() ? "tiny.toml" : "--data.pairs pairs.tsv --tokenizer.kind char";
+    const Outcome training =
+        box.succeed("train " + config + " " + options + " --train.steps 1 --train.batch_tokens 200 --out run" +
+                    std::to_string(options.size()));
+    INFO(training.err);
+    const Json line = Json::parse(
+        result_of(box, "embed run" + std::to_string(options.size()) + " --pool none --layer 1", {"--text", "abc"}));
+    CHECK(line["tokens"].size() == 4);
+    CHECK(line["vectors"].size() == 4);
+    const Json probed = json_of(box, "probe run" + std::to_string(options.size()) +
+                                         " --train words.tsv --valid words.tsv --layer 1 --steps 200 --json");
+    CHECK(probed["accuracy"] == 1);
+  }
 }

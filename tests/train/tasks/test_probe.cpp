@@ -64,6 +64,12 @@ LabelledText labelled_at_the_end(const LabelledText& text) {
   return LabelledText::from_text(lines, "labelled at the end");
 }
 
+// Probes a model with the special tokens of its rows around a sentence.
+ProbeResult probe_rows(const Model& model, const Tokenizer& tokenizer, const LabelledText& train,
+                       const LabelledText& valid, const ProbeOptions& options) {
+  return probe(model, tokenizer, row_frame(model, tokenizer), train, valid, options);
+}
+
 }  // namespace
 
 TEST_CASE("probe: both directions together know what 'it' is; the token alone and the words before it do not" *
@@ -73,7 +79,7 @@ TEST_CASE("probe: both directions together know what 'it' is; the token alone an
   const LabelledText train = LabelledText::from_text(labelled_lines(300, 2), "train"),
                      valid = LabelledText::from_text(labelled_lines(200, 3), "valid");
   const auto run = [&](std::optional<std::int64_t> layer) {
-    return probe(toy.model, *toy.data.tokenizer, train, valid, {.layer = layer, .steps = 600});
+    return probe_rows(toy.model, *toy.data.tokenizer, train, valid, {.layer = layer, .steps = 600});
   };
   const ProbeResult all = run(std::nullopt);
   CHECK(all.train_words == 300);
@@ -90,8 +96,8 @@ TEST_CASE("probe: both directions together know what 'it' is; the token alone an
   CHECK(embedding.shares == std::vector<double>{1, 0});
   CHECK(run(1).accuracy > 0.98);
   const ForwardHalf forward(toy.model);
-  CHECK(probe(forward, *toy.data.tokenizer, train, valid, {.steps = 600}).accuracy < 0.6);
-  CHECK(probe(forward, *toy.data.tokenizer, labelled_at_the_end(train), labelled_at_the_end(valid), {.steps = 600})
+  CHECK(probe_rows(forward, *toy.data.tokenizer, train, valid, {.steps = 600}).accuracy < 0.6);
+  CHECK(probe_rows(forward, *toy.data.tokenizer, labelled_at_the_end(train), labelled_at_the_end(valid), {.steps = 600})
             .accuracy > 0.98);
   CHECK(run(std::nullopt).accuracy == all.accuracy);
   CHECK(run(std::nullopt).shares == all.shares);
@@ -103,7 +109,7 @@ TEST_CASE("probe: a label that training does not have is never found") {
   const ClozeToy toy(1);
   const LabelledText train = LabelledText::from_text("The\tarticle\ndog\tnoun\n", "train"),
                      valid = LabelledText::from_text("The\tarticle\ndog\tanimal\n\nThe\tarticle\n", "valid");
-  const ProbeResult result = probe(toy.model, *toy.data.tokenizer, train, valid, {.steps = 50});
+  const ProbeResult result = probe_rows(toy.model, *toy.data.tokenizer, train, valid, {.steps = 50});
   CHECK(result.accuracy == doctest::Approx(2 / 3.0));
   CHECK(result.valid_words == 3);
 }
@@ -152,7 +158,8 @@ TEST_CASE(
     MaskedSymbols symbols_;
   };
   const Checked checked(toy.model, symbols);
-  const ProbeResult result = probe(checked, *toy.data.tokenizer, labelled(2), labelled(3), {.layer = 0, .steps = 300});
+  const ProbeResult result =
+      probe_rows(checked, *toy.data.tokenizer, labelled(2), labelled(3), {.layer = 0, .steps = 300});
   CHECK(result.accuracy == 1);
   CHECK(checked.checked == 200);
 }
