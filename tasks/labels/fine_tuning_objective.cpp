@@ -69,6 +69,8 @@ FineTuningObjective::FineTuningObjective(const ResolvedConfig& config, LabelledD
   const RowEncoder encoder(task_, model_->encoder(), *data_.tokenizer, data_.labels);
   const std::string& valid_file = config.data.valid_labels.empty() ? config.data.labels : config.data.valid_labels;
   train_ = encoder.encode_all(data_.train, config.data.labels);
+  check(scored(train_) > 0, config.data.labels, ": expected ", task_.extracts_span ? "answers" : "labels",
+        " within what the model reads of a text, ", config.context().value_or(0), " tokens (model.context), got none");
   valid_ = encoder.encode_all(data_.valid, valid_file);
   warnings_ = data_.warnings;
   std::ranges::move(row_notes(task_, train_, config.data.labels), std::back_inserter(warnings_));

@@ -152,6 +152,11 @@ TEST_CASE("labels: a question is answered by words of its text") {
   CHECK(cut.tells("long.tsv: 1 of 9 answers are beyond what is read: they count as wrong (the first: long.tsv:9)\n"));
   CHECK(cut.out.find(" nats per label, of the 16 that are read\n") != std::string::npos);
   CHECK(cut.out.ends_with("exact_match     88.89 %\n"));
+  box.write("beyond.tsv", "who was it\t" + beyond + "Ben\tBen\nwho was it\t" + beyond + "Tom\tTom\n");
+  check_error(box, kFailure,
+              (box / "beyond.tsv").string() +
+                  ": expected answers within what the model reads of a text, 24 tokens (model.context), got none",
+              "train tiny.toml --out new --task.kind span --data.labels beyond.tsv");
   check_error(box, kUsage, "task.class_weights: expected none for span, which has no labels of its own, got balanced",
               "train tiny.toml --out new --task.kind span --task.class_weights balanced");
 }

@@ -136,7 +136,7 @@ TEST_CASE("lora: adapters leave for PEFT and come back, alone or merged with the
   for (const Layout& layout : layouts) {
     CAPTURE(layout.name);
     const Sandbox box("gpt");
-    box.train("base", layout.options + "--train.steps 6");
+    box.train("base", layout.options + "--train.steps 6 --optimizer.embedding_lr 0.5");
     box.train("run", layout.options + "--train.init_from base --train.lora.rank 2 --train.steps 10");
     const auto loss = [&](const std::string& run) {
       return json_of(box, "eval " + run + " --text text.txt --matmul highest --json")["loss"].get<double>();
