@@ -30,12 +30,12 @@ double dropout_for(double epochs, double parameters_per_token, const tuning::Dro
   return std::min(rule.most, std::round(dropout * 20) / 20);
 }
 
-std::int64_t heads_for(std::int64_t dim) {
+std::int64_t heads_for(std::int64_t dim, std::int64_t kv_heads) {
   const std::int64_t wide = dim < tuning::kWideModel ? tuning::kNarrowHead : tuning::kWideHead;
-  for (std::int64_t heads = std::max<std::int64_t>(dim / wide, 1); heads > 1; --heads) {
+  for (std::int64_t heads = dim / wide / kv_heads * kv_heads; heads > kv_heads; heads -= kv_heads) {
     if (dim % heads == 0 && dim / heads % 2 == 0) return heads;
   }
-  return 1;
+  return kv_heads;
 }
 
 std::int64_t power_of_two(double value, std::int64_t least, std::int64_t most) {

@@ -24,9 +24,9 @@ double token_worth(std::int64_t vocab);
 // parameters for each token of the data.
 double dropout_for(double epochs, double parameters_per_token, const tuning::DropoutRule& rule);
 
-// Returns the number of heads of a model of this width: a divisor of `dim` whose heads are nearly as wide as tuning.h
-// wants, and of even width.
-std::int64_t heads_for(std::int64_t dim);
+// Returns the number of heads of a model of this width: a multiple of `kv_heads` and a divisor of `dim`, whose heads
+// are nearly as wide as tuning.h wants, and of even width. `dim` is a multiple of 2 kv_heads.
+std::int64_t heads_for(std::int64_t dim, std::int64_t kv_heads = 1);
 
 // Returns the power of two that is nearest to `value` by its logarithm, clamped to [least, most]. `value` is above 0.
 std::int64_t power_of_two(double value, std::int64_t least, std::int64_t most);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -20,16 +21,15 @@ namespace {
 constexpr double kBytesOfParameter = 16;
 constexpr std::string_view kMatmulKey = "train.matmul";
 
-// Chooses the keys of a size. If the user gave heads, the width is a multiple of them.
+// Chooses the keys of a size. If the user gave heads, or heads of keys and values, the width is a multiple of them.
 void choose_rung(PlanDraft& draft, const tuning::Rung& rung) {
   draft.choose("model.layers", rung.layers, "");
-  std::int64_t dim = rung.dim;
-  if (draft.is_given("model.heads")) {
-    const std::int64_t unit = 2 * draft.integer("model.heads");
-    dim = chunk_count(dim, unit) * unit;
-  }
-  draft.choose("model.dim", dim, "");
-  const std::int64_t width = draft.integer("model.dim"), heads = heads_for(width);
+  const auto given = [&](const char* key) {
+    return draft.is_given(key) ? std::max<std::int64_t>(draft.integer(key), 1) : 1;
+  };
+  const std::int64_t kv_heads = given("model.kv_heads"), unit = 2 * std::lcm(given("model.heads"), kv_heads);
+  draft.choose("model.dim", chunk_count(rung.dim, unit) * unit, "");
+  const std::int64_t width = draft.integer("model.dim"), heads = heads_for(width, kv_heads);
   draft.choose("model.heads", heads, fmt::format("each is {} wide", width / heads));
 }
 

@@ -50,6 +50,9 @@ TEST_CASE("plan: heads divide the width, and are even") {
   CHECK(heads_for(64) == 64 / tuning::kNarrowHead);
   CHECK(heads_for(768) == 768 / tuning::kWideHead);
   CHECK(heads_for(16) == 1);
+  CHECK(heads_for(96, 2) == 2);
+  CHECK(heads_for(128, 2) == 4);
+  CHECK(heads_for(80, 5) == 5);
   for (const std::int64_t dim : {34, 50, 96, 100, 130, 190, 254, 600}) {
     const std::int64_t heads = heads_for(dim);
     CHECK(dim % heads == 0);

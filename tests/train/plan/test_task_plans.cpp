@@ -55,6 +55,9 @@ TEST_CASE("plan: parallel text has byte pairs by the number of pairs, and more m
     CHECK(*config.model_dim() > before);
     before = *config.model_dim();
     CHECK((config.model.options.number("dropout") > 0) == (minutes == 100));
+    request.given.model.options = {{"kv_heads", std::int64_t{5}}};
+    request.given_keys.insert("model.kv_heads");
+    CHECK(resolve(make_plan(request).config).model.options.integer("heads") % 5 == 0);
   }
 }
 
