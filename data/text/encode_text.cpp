@@ -39,8 +39,8 @@ void for_each_encoded(TextReader& reader, const Tokenizer& tokenizer,
       for (const std::vector<std::int32_t>& ids : encode_part(part, tokenizer)) f(ids);
     } catch (const Error& error) {
       if (dynamic_cast<const InvalidUtf8*>(&error)) reader.source().require_utf8();
-      if (bytes == 0) throw;
-      fail("the text from byte ", begin + bytes, " on: ", error.what());
+      const std::string where = bytes == 0 ? "" : str_cat("the text from byte ", begin + bytes, " on: ");
+      fail(reader.source().name(), ": ", where, error.what());
     }
     bytes += static_cast<std::int64_t>(part.text.size());
     if (progress) progress(part.share);

@@ -21,7 +21,8 @@ namespace tapeformer {
 std::vector<std::vector<std::int32_t>> encode_part(const TextPart& part, const Tokenizer& tokenizer);
 
 // Calls f(ids) with the ids of the reader's whole text, in order. While one part is encoded, the next one is read.
-// Throws Error as the reader and the tokenizer do, and names the file that is not UTF-8.
+// Throws Error as the reader does, and as the tokenizer does with the name of the text, or of the file that is not
+// UTF-8.
 void for_each_encoded(TextReader& reader, const Tokenizer& tokenizer,
                       const std::function<void(std::span<const std::int32_t>)>& f,
                       const ProgressCallback& progress = {});

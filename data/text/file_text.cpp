@@ -266,6 +266,12 @@ FileText::FileText(std::vector<fs::path> paths, TextOptions options, std::vector
 
 std::unique_ptr<FragmentReader> FileText::read() const { return std::make_unique<FilesReader>(files_, options_); }
 
+std::string FileText::name() const {
+  const std::size_t others = files_.size() - 1;
+  const std::string first = shown_name(files_.front().name);
+  return others == 0 ? first : str_cat(first, " and ", others, others == 1 ? " other file" : " other files");
+}
+
 bool FileText::has_documents() const {
   return options_.document != DocumentEnd::none || std::ranges::any_of(files_, is_json_lines, &TextFile::name);
 }

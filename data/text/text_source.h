@@ -52,6 +52,8 @@ class TextSource {
   // Begins to read the text from its beginning.
   virtual std::unique_ptr<FragmentReader> read() const = 0;
   virtual TextStamp stamp() const = 0;
+  // What messages call the text: "a.txt and 2 other files".
+  virtual std::string name() const = 0;
   // Whether the text consists of documents, so that fragments end with Bound::document. Reads nothing.
   virtual bool has_documents() const = 0;
   // Throws Error that names the first file that is not valid UTF-8, with the place in it. A tokenizer knows only the
@@ -100,6 +102,7 @@ class FileText : public TextSource {
   std::unique_ptr<FragmentReader> read() const override;
   // Throws Error for a file that is missing.
   TextStamp stamp() const override;
+  std::string name() const override;
   bool has_documents() const override;
   // Leaves out what can be read only once.
   void require_utf8() const override;
@@ -117,6 +120,7 @@ class CorpusText : public TextSource {
   CorpusText(std::string name, std::int64_t lines, std::uint64_t seed, DocumentEnd document = DocumentEnd::none);
   std::unique_ptr<FragmentReader> read() const override;
   TextStamp stamp() const override;
+  std::string name() const override { return "the corpus " + name_; }
   bool has_documents() const override { return document_lines_; }
 
  private:

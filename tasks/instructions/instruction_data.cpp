@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::size_t kSampled = 4;  // validation conversations that are kept for samples
 
-ConversationFile training_conversations(const Config::Data& data) {
-  if (data.corpus.empty()) return read_conversations(data.conversations);
-  return parse_conversations(generate_corpus(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed)),
-                             "corpus " + data.corpus);
-}
-
 // Adds the messages as ChatML writes them, a part of them at a time, so that there is no second copy of them all.
 void add_messages(std::span<const Conversation> conversations, TokenizerTrainer& trainer) {
   constexpr std::size_t kPartBytes = std::size_t{1} << 20;
@@ -70,6 +64,12 @@ void set_format(const ResolvedConfig& config, const RunFolder* resumed, std::spa
 }
 
 }  // namespace
+
+ConversationFile training_conversations(const Config::Data& data) {
+  if (data.corpus.empty()) return read_conversations(data.conversations);
+  return parse_conversations(generate_corpus(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed)),
+                             "corpus " + data.corpus);
+}
 
 std::vector<std::string> chat_special_tokens() {
   return {std::string(kEndOfText), std::string(kChatMlBegin), std::string(kChatMlEnd)};

@@ -13,6 +13,9 @@
 
 namespace tapeformer {
 
+// Reads or generates the conversations to train on. Throws Error as read_conversations() does.
+ConversationFile training_conversations(const Config::Data& data);
+
 // Encoded conversations, without those that have no answer or are too long.
 struct EncodedConversations {
   std::vector<ChatTokens> list;

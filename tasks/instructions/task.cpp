@@ -8,6 +8,7 @@
 #include "tasks/common/task_rows.h"
 #include "tasks/instructions/answers.h"
 #include "tasks/instructions/instruction_objective.h"
+#include "tasks/instructions/plan.h"
 #include "tasks/text/dummy_data.h"
 #include "train/config/data_kinds.h"
 #include "train/loop/objective_data.h"
@@ -144,6 +145,7 @@ TaskRow instructions_task() {
           .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
             return std::make_unique<InstructionObjective>(config, take_data<InstructionData>(std::move(data)));
           },
+          .plan = plan_instructions,
           .evaluate = evaluate_instructions};
 }
 

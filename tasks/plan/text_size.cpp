@@ -58,7 +58,9 @@ void end_with_character(FilesBeginning& sample) {
     sample.text.resize(invalid);
 }
 
-TextSize scaled(std::string sample, double times) {
+}  // namespace
+
+TextSize size_of_sample(std::string sample, double times) {
   std::unordered_set<std::string_view> different;
   double characters = 0, lines = 0, empty_lines = 0;
   std::size_t line = 0;  // where the present line begins
@@ -83,8 +85,6 @@ TextSize scaled(std::string sample, double times) {
           .sample = std::move(sample)};
 }
 
-}  // namespace
-
 TextSize size_of_files(const std::vector<std::string>& inputs) {
   double stored = 0;
   FilesBeginning sample;
@@ -104,7 +104,7 @@ TextSize size_of_files(const std::vector<std::string>& inputs) {
         " empty, expected text");
   const double times = stored / std::max(sample.of_bytes, 1.0);
   end_with_character(sample);
-  return scaled(std::move(sample.text), times);
+  return size_of_sample(std::move(sample.text), times);
 }
 
 TextSize size_of_text(const Config::Data& data) {
@@ -112,7 +112,7 @@ TextSize size_of_text(const Config::Data& data) {
   constexpr std::int64_t kLines = 1000;
   const std::int64_t lines = std::min(data.lines, kLines);
   const std::string sample = generate_corpus(data.corpus, lines, static_cast<std::uint64_t>(data.seed));
-  return scaled(sample, static_cast<double>(data.lines) / static_cast<double>(lines));
+  return size_of_sample(sample, static_cast<double>(data.lines) / static_cast<double>(lines));
 }
 
 void choose_text_tokenizer(PlanDraft& draft, const TextSize& text) {

@@ -20,6 +20,8 @@ struct TextSize {
   std::string sample = {};    // the beginning of the text
 };
 
+// Returns the size of a text that is `times` as long as this sample of it.
+TextSize size_of_sample(std::string sample, double times = 1);
 // Reads the beginning of the files, at most tuning::kSampleBytes of each and of all together. Compressed files are
 // assumed to go on as they begin. Throws Error as expand_inputs() and open_bytes() do and if there is no text in them,
 // and UsageError for what can be read only once.

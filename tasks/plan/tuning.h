@@ -107,6 +107,9 @@ inline constexpr double kBleuSentencesOfMinute = 100;
 // context is kSentenceContext times the mean number of tokens, rounded to a power of two.
 inline constexpr double kCharSentence = 30, kSentenceContext = 5;
 inline constexpr std::int64_t kLeastSentenceContext = 64, kMostSentenceContext = 512;
+// Conversations: the share of them that fit into the context, unless it would be longer than kMostConversationContext.
+inline constexpr double kFittingConversations = 0.99;
+inline constexpr std::int64_t kMostConversationContext = 1024;
 // The largest number of micro-steps in a step, each of sentences of similar lengths.
 inline constexpr std::int64_t kMostPairMicroSteps = 4;
 // The hidden width of feed-forward layers, as a multiple of the model's width.

@@ -122,7 +122,9 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
   const std::int64_t cut = other ? bytes : text.summary.split(config.data.valid_fraction);
   const TextRange train = text.range(0, cut);
   const Text& valid_text = other ? *other : text;
-  const TextRange valid = other ? other->range(0, other->summary.bytes) : text.range(cut, bytes);
+  const std::int64_t valid_begin = other ? 0 : cut, valid_size = valid_text.summary.bytes - valid_begin;
+  const std::int64_t valid_most = config.data.valid_bytes > 0 ? config.data.valid_bytes : valid_size;
+  const TextRange valid = valid_text.range(valid_begin, valid_begin + std::min(valid_most, valid_size));
   if (!tokenizer) {
     tokenizer = make_tokenizer(config, cache, train, *text.source, valid, *valid_text.source, progress);
   }

@@ -89,9 +89,9 @@ TEST_CASE("build token file: nothing is left of a text that cannot be encoded, c
   const TempFolder folder;
   const auto tokenizer = train("char", 0, "abc\n");
   CHECK_THROWS_WITH_AS(build(folder.path / "a", MemoryText("a\xff"), *tokenizer),
-                       "char tokenizer: invalid UTF-8 at byte 1; a bpe tokenizer takes any bytes", Error);
+                       "memory: char tokenizer: invalid UTF-8 at byte 1; a bpe tokenizer takes any bytes", Error);
   CHECK_THROWS_WITH_AS(build(folder.path / "a", MemoryText("abc\nabc\n\xff"), *tokenizer, 4),
-                       doctest::Contains("the text from byte 7 on: char tokenizer: "), Error);
+                       doctest::Contains("memory: the text from byte 7 on: char tokenizer: "), Error);
   CHECK(folder.entries() == 0);
 
   MemoryText changing("abc");

@@ -148,6 +148,7 @@ TEST_CASE("text reader: memory is bounded by the size of a part, for any text") 
   struct EndlessText : TextSource {
     std::unique_ptr<FragmentReader> read() const override { return std::make_unique<Endless>(); }
     TextStamp stamp() const override { return {}; }
+    std::string name() const override { return "endless"; }
     bool has_documents() const override { return false; }
   };
   const EndlessText text;

@@ -47,6 +47,13 @@ TEST_CASE("text source: plain files are pieces, or documents by their files, lin
   CHECK(read({marked}, DocumentEnd::mark) == "a#\nb<|endoftext#c <|endoftext#");
 }
 
+TEST_CASE("text source: messages call it by its first file, or by its corpus") {
+  CHECK(FileText({"a.txt"}, {}).name() == "a.txt");
+  CHECK(FileText({"a.txt", "b.txt"}, {}).name() == "a.txt and 1 other file");
+  CHECK(FileText({"/tmp/pipe", "b", "c"}, {}, {"-", "b", "c"}).name() == "standard input and 2 other files");
+  CHECK(CorpusText("stories", 10, 1).name() == "the corpus stories");
+}
+
 TEST_CASE("text source: marks and lines are found across the bounds of what is read at once") {
   const TempFolder folder;
   for (const std::size_t before :

@@ -30,6 +30,7 @@ class MemoryText : public TextSource {
     return std::make_unique<Reader>(fragments_);
   }
   TextStamp stamp() const override { return stamped; }
+  std::string name() const override { return "memory"; }
   bool has_documents() const override { return false; }
 
   mutable int times_read = 0;

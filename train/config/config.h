@@ -44,6 +44,7 @@ struct Config {
   struct Data {
     std::vector<std::string> text, valid;
     double valid_fraction = 0.1;
+    std::int64_t valid_bytes = 0;
     DocumentEnd document = DocumentEnd::none;
     std::string text_field = "text";
     bool within_document = false;

@@ -162,6 +162,8 @@ const std::vector<ConfigEntry>& common_entries() {
         data.key<&D::valid>("valid", "validation text: files, folders or globs (none = the last part of text)"),
         data.key<&D::valid_fraction>(
             "valid_fraction", "part of the data held out when no validation data is given (0 = none)", fraction()),
+        data.key<&D::valid_bytes>(
+            "valid_bytes", "bytes of the validation text that are read, from its beginning (0 = all)", at_least(0)),
         data.key<&D::document>(
             "document", "end of a document in plain text, where <|endoftext|> is put (mark = where it is written)", {},
             kFixed),

@@ -37,8 +37,9 @@ bool is_read(std::string_view name, const TaskRow& task) {
   if (name == "train.sample_prompt") return task.makes_text && !reads_examples;
   if (name == "train.sample_tokens") return task.makes_text && !task.has_bleu;
   if (is_one_of("tokenizer.joint", "tokenizer.target_file")) return task.has_two_tokenizers;
-  const bool of_rows = is_one_of("data.document", "data.text_field", "data.within_document", "tokenizer.sample",
-                                 "eval.stride", "train.mlm_probability", "train.mask_token", "train.mask_random");
+  const bool of_rows =
+      is_one_of("data.document", "data.text_field", "data.within_document", "data.valid_bytes", "tokenizer.sample",
+                "eval.stride", "train.mlm_probability", "train.mask_token", "train.mask_random");
   return !of_rows || !reads_examples;
 }
 

@@ -114,7 +114,7 @@ std::vector<Key> transformer_keys(const TransformerDefaults& defaults) {
       {"qk_norm", false, "an RMS norm of each head's queries and keys"},
       {"bias", defaults.bias, "biases in linear layers and norms"},
       attention_bias_key(),
-      auto_key("ff_bias", "biases in feed-forward layers (auto = bias)", "model.bias"),
+      of_feed_forward(auto_key("ff_bias", "biases in feed-forward layers (auto = bias)", "model.bias")),
       beside("norm_kind", {NormKind::layer, NormKind::batch},
              auto_key("norm_bias", "biases in layer norms (auto = bias)", "model.bias")),
       {"norm_eps", 1e-5, "added to the variance in norms", above(0)},

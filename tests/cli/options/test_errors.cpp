@@ -249,7 +249,7 @@ TEST_CASE("errors: what a model is asked") {
           {"eval run --text empty.txt", "empty.txt is empty, expected text"},
           {"eval run --text one.txt", "one.txt: has 1 tokens, at least 2 are needed"},
           {"eval run --text latin1.txt", "latin1.txt: invalid UTF-8 at byte 3; a bpe tokenizer takes any bytes"},
-          {"eval run --text foreign.txt", "char tokenizer: character 'ã' (U+00E3) at byte 21 " + foreign},
+          {"eval run --text foreign.txt", "foreign.txt: char tokenizer: character 'ã' (U+00E3) at byte 21 " + foreign},
       });
   check_error(box, kUsage, "--stride: expected 1 to 16 (the context), got 17", "eval run --text text.txt --stride 17");
   check_error(box, kUsage, "--context: expected 1 to 16 (the model's), got 17",
@@ -299,7 +299,7 @@ TEST_CASE("errors: tokenizers") {
   // Before the text is read: there is none.
   check_error(box, kFailure, "cannot write missing/t.json: there is no folder missing",
               "tokenizer train none.txt --out missing/t.json");
-  check_error(box, kFailure, "char tokenizer: invalid UTF-8 at byte 0; a bpe tokenizer takes any bytes",
+  check_error(box, kFailure, "standard input: char tokenizer: invalid UTF-8 at byte 0; a bpe tokenizer takes any bytes",
               "tokenizer encode char.json", {}, "\xE9");
   check_error(box, kFailure, "tokenizer decode: expected token ids separated by white space, got \"1.5\"",
               "tokenizer decode char.json", {}, "1.5");

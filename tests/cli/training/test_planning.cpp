@@ -9,6 +9,7 @@
 
 #include "tests/cli/training/resume_support.h"
 #include "tests/long_test.h"
+#include "train/config/run_config.h"
 
 using tapeformer::joined;
 
@@ -67,6 +68,24 @@ TEST_CASE("planning: minutes take the place of the steps in a file; given keys s
   CHECK(std::ranges::count(keys, "model.qk_norm") == 1);
 }
 
+TEST_CASE("planning: of a long validation text the beginning is evaluated, and compared in bits per byte with xz") {
+  const Sandbox box("gpt");
+  std::string valid;
+  while (valid.size() < 3'000'000) valid += box.read("text.txt");
+  box.write("valid.txt", valid);
+  const Outcome run = box.succeed("train --minutes 0.02 --data.text text.txt --data.valid valid.txt --out run");
+  INFO(run.err, run.out);
+  CHECK(std::ranges::count(planned_keys(run), "data.valid_bytes") == 1);
+  CHECK(run.out.find(" bits per byte, at step ") != std::string::npos);
+  CHECK(run.out.find(", xz ") != std::string::npos);
+  // Evaluating the text that the run has evaluated counts the same bits.
+  const std::int64_t bytes = tapeformer::load_run_config(box / "run/config.toml").data.valid_bytes;
+  REQUIRE(bytes < std::ssize(valid) / 2);
+  box.write("part.txt", valid.substr(0, bytes));
+  const double bits = json_of(box, "eval run --text part.txt --checkpoint latest --json")["bits_per_byte"];
+  CHECK(box.metrics("run").back()["eval_bits_per_byte"] == doctest::Approx(bits).epsilon(1e-6));
+}
+
 TEST_CASE("planning: on resume, minutes take the place of the steps that a run has done") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 2 --schedule.kind wsd --schedule.total 0");
@@ -105,7 +124,7 @@ TEST_CASE("planning: wrong uses are refused in one line") {
        {"info", "info: expected CONFIG.toml or RUN, or --minutes, got none (see --help)"}});
 }
 
-TEST_CASE("planning: parallel text, labels, and fine-tuning are planned too" * long_test()) {
+TEST_CASE("planning: parallel text, labels, conversations and fine-tuning are planned too" * long_test()) {
   const Sandbox box("transformer");
   CHECK(box.succeed("train --data.pairs pairs.tsv --minutes 0.02 --out pairs").tells("  tokenizer.kind "));
   box.prepare_toy("tag");
@@ -122,6 +141,12 @@ TEST_CASE("planning: parallel text, labels, and fine-tuning are planned too" * l
   const std::vector<std::string> keys = planned_keys(tuned);
   CHECK(std::ranges::count(keys, "model.layers") + std::ranges::count(keys, "tokenizer.kind") == 0);
   CHECK(std::ranges::count(keys, "optimizer.lr") == 1);
+  box.prepare_toy("instructions");
+  const Outcome chat = box.succeed("train --data.conversations chat.jsonl --minutes 0.02 --out chat");
+  CHECK(std::ranges::count(planned_keys(chat), "model.context") == 1);
+  CHECK(chat.out.starts_with("best validation loss "));
+  CHECK(box.succeed("train --data.conversations chat.jsonl --train.init_from chat --minutes 0.02 --out on")
+            .tells("  trained weights need small steps, not Muon's\n"));
 }
 
 TEST_CASE("planning: Ctrl-C while the speed is measured ends it, and makes no run") {

@@ -94,6 +94,7 @@ TEST_CASE("config: a task reads the keys of text that is cut into rows only wher
     check_invalid({kind, "data.document=line"}, "data.document: expected none" + beside + "line");
     check_invalid({kind, "data.text_field=body"}, "data.text_field: expected text" + beside + "body");
     check_invalid({kind, "data.within_document=true"}, "data.within_document: expected false" + beside + "true");
+    check_invalid({kind, "data.valid_bytes=9"}, "data.valid_bytes: expected 0" + beside + "9");
     check_invalid({kind, "tokenizer.sample=1"}, "tokenizer.sample: expected 64" + beside + "1");
   }
   for (const std::string type : {"transformer", "rnn_seq2seq", "vit", "cnn_lstm"}) {
@@ -240,6 +241,8 @@ TEST_CASE("config: a key of a model is refused beside a word of another one with
                 "model.ff_dim: expected 0 beside model.feed_forward = none, got 512");
   check_invalid({"model.feed_forward=none", "model.activation=relu"},
                 "model.activation: expected swiglu beside model.feed_forward = none, got relu");
+  check_invalid({"model.feed_forward=none", "model.ff_bias=true"},
+                "model.ff_bias: expected auto beside model.feed_forward = none, got true");
   for (const std::string kind : {"rms", "none"}) {
     check_invalid({"model.norm_kind=" + kind, "model.norm_bias=false"},
                   "model.norm_bias: expected auto beside model.norm_kind = " + kind + ", got false");

@@ -18,6 +18,15 @@ PlanRequest request_of(FakeMachine& machine, double minutes) {
   return {.given = {}, .given_keys = {}, .minutes = minutes, .step_seconds = machine.timer()};
 }
 
+// So many conversations with an answer of so many letters, as JSON lines.
+std::string conversations(int count, int letters) {
+  std::string text;
+  for (int i = 0; i < count; ++i)
+    text +=
+        R"({"prompt": "Question )" + std::to_string(i) + R"(?", "completion": ")" + std::string(letters, 'a') + "\"}\n";
+  return text;
+}
+
 // Lines of so many words.
 std::string sentences(int lines, int words, const std::string& end = "\n") {
   std::string text;
@@ -236,4 +245,53 @@ TEST_CASE(
     const auto width = std::ranges::find(plan.keys, "model.dim", &PlannedKey::key);
     CHECK((width->reason == "chosen with the layers") == has_layers);
   }
+}
+
+TEST_CASE("plan: conversations have a context that nearly all of them fit into, and are learned like text") {
+  const TempFolder folder;
+  FakeMachine machine;
+  PlanRequest request = request_of(machine, 1);
+  request.given.task.kind = "instructions";
+  const auto plan_of = [&](const std::string& text) {
+    request.given.data.conversations = folder.write("chat.jsonl", text).string();
+    return make_plan(request);
+  };
+  const Plan plan = plan_of(conversations(1000, 20));
+  const ResolvedConfig config = resolve(plan.config);
+  CHECK((config.tokenizer.kind == TokenizerKind::character));
+  CHECK(config.context() == 64);  // "user\n", a question of 13 letters, "assistant\n", 20 letters, and marks
+  CHECK(config.optimizer.name == "muon");
+  CHECK(config.model.options.boolean("qk_norm"));
+  CHECK(config.train.minutes == 1);
+  CHECK(chosen(plan, "eval.batches") == "");
+  // The longest one of a hundred may be left out, and no context is longer than 1024.
+  CHECK(*resolve(plan_of(conversations(1000, 20) + conversations(5, 3000)).config).context() == 64);
+  CHECK(*resolve(plan_of(conversations(1000, 20) + conversations(50, 400)).config).context() == 512);
+  CHECK(*resolve(plan_of(conversations(1000, 20) + conversations(50, 3000)).config).context() == 1024);
+  // A long validation is scored in part.
+  request.given.data.valid_conversations = folder.write("valid.jsonl", conversations(100'000, 20)).string();
+  const Plan valid = plan_of(conversations(1000, 20));
+  CHECK(chosen(valid, "eval.batches") != "");
+  request.given_keys = {"eval.batches"};
+  CHECK(chosen(plan_of(conversations(1000, 20)), "eval.batches") == "");
+
+  request.given_keys = {};
+  request.given.train.init_from = "another";
+  const Plan tuned = plan_of(conversations(1000, 20));
+  CHECK(resolve(tuned.config).optimizer.name == "adamw");
+  for (const char* key : {"model.context", "model.dim", "tokenizer.kind"}) CHECK(chosen(tuned, key) == "");
+  request.given.model.type = "rnn";
+  CHECK_THROWS_WITH(make_plan(request), "--minutes: expected gpt as model.type of a model that answers, got rnn");
+}
+
+TEST_CASE("plan: generated conversations are planned by those that they are") {
+  FakeMachine machine;
+  PlanRequest request = request_of(machine, 1);
+  request.given.task.kind = "instructions";
+  request.given.data.corpus = "instructions";
+  request.given.data.lines = 2000;
+  const Plan plan = make_plan(request);
+  CHECK(*resolve(plan.config).context() == 128);
+  const auto reason = std::ranges::find(plan.keys, "model.dropout", &PlannedKey::key)->reason;
+  CHECK(reason.find(" passes over the data") != std::string::npos);
 }

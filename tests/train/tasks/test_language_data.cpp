@@ -99,6 +99,31 @@ TEST_CASE("language data: validation files of their own leave the whole text to 
                        Error);
 }
 
+TEST_CASE("language data: of the validation text, data.valid_bytes reads the beginning") {
+  const CacheFolder folder;
+  Config config = on_text(folder.write("text.txt", kText));
+  config.data.valid_fraction = 0.25;
+  const auto validation = [&](std::int64_t bytes) {
+    config.data.valid_bytes = bytes;
+    const LanguageData data = prepare_language_data(resolve(config));
+    CHECK(decoded(data, data.train) == kText.substr(0, config.data.valid.empty() ? 30 : 40));
+    const std::string text = decoded(data, data.valid.value());
+    CHECK(data.valid->text_bytes() == std::ssize(text));
+    return text;
+  };
+  CHECK(validation(4) == kText.substr(30, 4));
+  CHECK(validation(10) == kText.substr(30));
+  CHECK(validation(11) == kText.substr(30));
+  config.data.valid = {folder.write("valid.txt", "some other \xC3\xA9 words").string()};
+  CHECK(validation(7) == "some ot");
+  CHECK(validation(12) == "some other ");  // half a character is not read
+  CHECK(validation(13) == "some other \xC3\xA9");
+  CHECK(validation(100) == "some other \xC3\xA9 words");
+  config.data.valid_bytes = 1;
+  CHECK_THROWS_WITH_AS(prepare_language_data(resolve(config)), "data.valid: the text has 1 tokens, expected at least 2",
+                       Error);
+}
+
 TEST_CASE("language data: the vocabulary of characters has those of the validation text") {
   const CacheFolder folder;
   Config config = on_text(folder.write("text.txt", std::string(100, 'a') + "\xC3\xA9z"));

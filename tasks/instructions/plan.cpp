@@ -1,0 +1,99 @@
+#include "tasks/instructions/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "tasks/instructions/instruction_data.h"
+#include "tasks/plan/packed_rows.h"
+#include "tasks/plan/rules.h"
+#include "tasks/plan/text_size.h"
+
+namespace tapeformer {
+namespace {
+
+// The marks of ChatML around a message.
+constexpr double kMarks = 2;
+
+// The text of the messages, as a tokenizer learns from it.
+std::string text_of(std::span<const Conversation> conversations, std::size_t most) {
+  std::string text;
+  for (const Conversation& conversation : conversations) {
+    for (const ChatMessage& message : conversation.messages) {
+      if (text.size() >= most) return text;
+      text += message.role + '\n' + message.content + '\n';
+    }
+  }
+  return text;
+}
+
+// The tokens of each conversation, about, where a token has `of_token` bytes.
+std::vector<double> lengths_of(std::span<const Conversation> conversations, double of_token) {
+  std::vector<double> lengths;
+  for (const Conversation& conversation : conversations) {
+    double& tokens = lengths.emplace_back(0);
+    for (const ChatMessage& message : conversation.messages)
+      tokens += kMarks + static_cast<double>(message.role.size() + message.content.size() + 2) / of_token;
+  }
+  return lengths;
+}
+
+double sum_of(std::span<const double> lengths) {
+  double sum = 0;
+  for (const double length : lengths) sum += length;
+  return sum;
+}
+
+// Chooses a context that the longest conversations fit into, as far as they are not much too long.
+void choose_conversation_context(PlanDraft& draft, std::vector<double> lengths) {
+  std::ranges::sort(lengths);
+  const auto at = static_cast<std::size_t>(tuning::kFittingConversations * static_cast<double>(lengths.size() - 1));
+  const auto length = static_cast<std::uint64_t>(std::max(lengths[at], 1.0));
+  draft.choose("model.context",
+               std::clamp<std::int64_t>(static_cast<std::int64_t>(std::bit_ceil(length)), tuning::kLeastSentenceContext,
+                                        tuning::kMostConversationContext),
+               fmt::format("{:.0f} % of the conversations have up to about {} tokens",
+                           100 * tuning::kFittingConversations, length));
+}
+
+// Keeps evaluations within their share of the time: scores only a part of many conversations.
+void choose_validation(SizedDraft& sized, DataSize& data) {
+  const double most = most_validation(sized.tokens), of_batch = tokens_of_step(sized.draft.resolved());
+  if (data.validation <= most) return;
+  sized.draft.choose(
+      "eval.batches", std::max<std::int64_t>(round_number(most / of_batch), 1),
+      fmt::format("{} tokens are evaluated in {:.0f} % of the time", amount(most), 100 * tuning::kEvaluationShare));
+  if (const std::int64_t batches = sized.draft.integer("eval.batches"); batches > 0)
+    data.validation = std::min(data.validation, static_cast<double>(batches) * of_batch);
+}
+
+}  // namespace
+
+Plan plan_instructions(const PlanRequest& request) {
+  PlanDraft draft(request);
+  require_gpt(draft, "a model that answers");
+  const Config::Data& files = request.given.data;
+  const ConversationFile train = training_conversations(files);
+  const std::string text = text_of(train.conversations, std::string::npos);
+  TextSize size = size_of_sample(text.substr(0, tuning::kSampleBytes));
+  size.characters *= static_cast<double>(text.size()) / size.bytes;
+  size.bytes = static_cast<double>(text.size());
+  choose_clock(draft);
+  choose_text_tokenizer(draft, size);
+  const double of_token = token_bytes(draft.config().tokenizer, size);
+  const std::vector<double> lengths = lengths_of(train.conversations, of_token);
+  choose_conversation_context(draft, lengths);
+  const std::int64_t vocab = vocab_size(draft.config(), size);
+  const bool has_valid = !files.valid_conversations.empty();
+  const double share = has_valid ? 0 : files.valid_fraction, all = sum_of(lengths);
+  DataSize data{
+      .unique = std::max(1.0, (1 - share) * all), .validation = share * all, .token_worth = token_worth(vocab)};
+  if (has_valid)
+    data.validation = sum_of(lengths_of(read_conversations(files.valid_conversations).conversations, of_token));
+  SizedDraft sized = choose_gpt(std::move(draft), data, vocab);
+  choose_validation(sized, data);
+  return finish_gpt(std::move(sized), data);
+}
+
+}  // namespace tapeformer
