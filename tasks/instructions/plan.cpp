@@ -93,7 +93,7 @@ Plan plan_instructions(const PlanRequest& request) {
     data.validation = sum_of(lengths_of(read_conversations(files.valid_conversations).conversations, of_token));
   SizedDraft sized = choose_gpt(std::move(draft), data, vocab);
   choose_validation(sized, data);
-  return finish_gpt(std::move(sized), data);
+  return finish_gpt(std::move(sized), data, tuning::kTunedConversations);
 }
 
 }  // namespace tapeformer

@@ -71,11 +71,11 @@ SizedDraft choose_gpt(PlanDraft draft, const DataSize& data, std::int64_t vocab)
   return sized;
 }
 
-Plan finish_gpt(SizedDraft sized, const DataSize& data) {
+Plan finish_gpt(SizedDraft sized, const DataSize& data, const tuning::TunedRates& rates) {
   if (sized.draft.from_scratch()) {
     choose_dropout(sized, data, tuning::kTextDropout);
   } else {
-    choose_tuned_rates(sized, data);
+    choose_tuned_rates(sized, data, rates);
   }
   choose_by_speed(sized, data, tokens_of_step(sized.draft.resolved()));
   return std::move(sized.draft).plan();

@@ -16,7 +16,7 @@ double tokens_of_step(const ResolvedConfig& config);
 SizedDraft choose_gpt(PlanDraft draft, const DataSize& data, std::int64_t vocab);
 
 // Chooses the dropout, or the rates of weights that go on learning, and what else depends on the speed and the data.
-// Returns the finished plan.
-Plan finish_gpt(SizedDraft sized, const DataSize& data);
+// `rates` are those of such weights. Returns the finished plan.
+Plan finish_gpt(SizedDraft sized, const DataSize& data, const tuning::TunedRates& rates = tuning::kTunedText);
 
 }  // namespace tapeformer

@@ -226,11 +226,11 @@ void choose_rates(PlanDraft& draft, const RateRule& rule) {
   draft.choose("optimizer.adamw_lr", adam, str_cat(width, rule.adam_reason));
 }
 
-void choose_tuned_rates(SizedDraft& sized, const DataSize& data) {
-  const double passes = sized.tokens / data.unique, share = std::min(1.0, tuning::kTunedPasses / passes);
+void choose_tuned_rates(SizedDraft& sized, const DataSize& data, const tuning::TunedRates& rates) {
+  const double passes = sized.tokens / data.unique, share = std::min(1.0, rates.passes / passes);
   const std::string reason =
       share < 1 ? fmt::format(", and {:.2g} of that for {:.2g} passes over the data", share, passes) : "";
-  choose_rates(sized.draft, {.adam = share * tuning::kTunedRate,
+  choose_rates(sized.draft, {.adam = share * rates.adam,
                              .adam_power = tuning::kTunedPower,
                              .muon = share * tuning::kTunedMuonRate,
                              .adam_reason = reason,

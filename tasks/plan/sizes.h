@@ -72,9 +72,9 @@ struct RateRule {
 // tuning::kAdapterRateFactor.
 void choose_rates(PlanDraft& draft, const RateRule& rule);
 
-// Chooses the rates for a text or translations where the weights of another run go on learning: the smaller, the more
-// often the training passes over the data (tuning::kTunedPasses).
-void choose_tuned_rates(SizedDraft& sized, const DataSize& data);
+// Chooses the rates where the weights of another run go on learning, but not for labels: the smaller, the more often
+// the training passes over the data.
+void choose_tuned_rates(SizedDraft& sized, const DataSize& data, const tuning::TunedRates& rates = tuning::kTunedText);
 
 // Returns train.steps of a training that ends by the clock alone: a multiple of train.sync_every, if that is not 0.
 std::int64_t no_step_limit(std::int64_t sync_every);

@@ -76,10 +76,14 @@ inline constexpr double kRateWidth = 128;
 inline constexpr double kFullRateVocab = 2048, kRateVocabPower = 1.5, kLeastRateShare = 0.35;
 // AdamW's or Adam's rates of other tasks: of translation without Muon, and of models that learn labels from scratch.
 inline constexpr double kTranslationRate = 5e-3, kTranslationPower = 0.5, kLabelRate = 3e-3, kLabelPower = 0.5;
-// Rates of fine-tuning (docs/learning.md): of Muon, of AdamW for text and translations, and of AdamW for labels. Higher
-// ones undo what the weights know. Adapters learn at a multiple of AdamW's rate. For text and translations they are
-// those of up to kTunedPasses passes over the data: for more passes the rate times the passes stays what it is there.
-inline constexpr double kTunedMuonRate = 0.005, kTunedRate = 5e-4, kTunedPower = 0.5, kTunedPasses = 2.8;
+// Rates of fine-tuning (docs/learning.md): of Muon, of AdamW for text, translations and conversations, and of AdamW for
+// labels. Higher ones undo what the weights know. Adapters learn at a multiple of AdamW's rate. For all but labels they
+// are those of up to so many passes over the data: for more passes the rate times the passes stays what it is there.
+struct TunedRates {
+  double adam, passes;
+};
+inline constexpr TunedRates kTunedText{5e-4, 2.8}, kTunedConversations{1e-3, 2};
+inline constexpr double kTunedMuonRate = 0.005, kTunedPower = 0.5;
 inline constexpr double kTunedLabelRate = 1e-3, kTunedLabelPower = 1.5;
 inline constexpr double kAdapterRateFactor = 10;
 // Warm-up and cool-down as shares of the steps, and the limits of warm-up.

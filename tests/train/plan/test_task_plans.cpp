@@ -122,7 +122,7 @@ TEST_CASE("plan: translations learn by Muon, with a cool-down of their own; wher
   request.given.optimizer.name = "adamw";
   request.given.train.init_from = "another";
   const ResolvedConfig tuned = resolve(make_plan(request).config);
-  CHECK(tuned.optimizer.lr == rate_for(tuning::kTunedRate, tuning::kTunedPower, *tuned.model_dim()));
+  CHECK(tuned.optimizer.lr == rate_for(tuning::kTunedText.adam, tuning::kTunedPower, *tuned.model_dim()));
   for (const char* key : {"model.dropout", "model.attention_dropout"}) CHECK(chosen(make_plan(request), key) == "0.0");
 }
 
@@ -137,18 +137,18 @@ TEST_CASE("plan: weights of another run are trained by AdamW at a smaller rate, 
   request.given.train.init_from = "another";
   const ResolvedConfig tuned = resolve(make_plan(request).config);
   CHECK(tuned.optimizer.name == "adamw");
-  CHECK(tuned.optimizer.lr == tuning::kTunedRate);
+  CHECK(tuned.optimizer.lr == tuning::kTunedText.adam);
   for (const char* key : {"model.dropout", "model.attention_dropout"}) CHECK(chosen(make_plan(request), key) == "0.0");
   CHECK(std::get<double>(tuned.optimizer.options.at("beta2")) == 0.99);
   request.given.train.lora_rank = 8;
-  CHECK(resolve(make_plan(request).config).optimizer.lr == tuning::kTunedRate * tuning::kAdapterRateFactor);
+  CHECK(resolve(make_plan(request).config).optimizer.lr == tuning::kTunedText.adam * tuning::kAdapterRateFactor);
 
   request.given.train.lora_rank = 0;
   request.given.optimizer.name = "muon";
   request.given_keys.insert("optimizer.name");
   const ResolvedConfig by_muon = resolve(make_plan(request).config);
   CHECK(by_muon.optimizer.lr == tuning::kTunedMuonRate);
-  CHECK(std::get<double>(by_muon.optimizer.options.at("adamw_lr")) == tuning::kTunedRate);
+  CHECK(std::get<double>(by_muon.optimizer.options.at("adamw_lr")) == tuning::kTunedText.adam);
 }
 
 TEST_CASE("plan: weights of another run learn a text that they read often at a rate that falls with the passes" *
@@ -168,7 +168,7 @@ TEST_CASE("plan: weights of another run learn a text that they read often at a r
       request.minutes = minutes;
       rates.push_back(resolve(make_plan(request).config).optimizer.lr);
     }
-    CHECK(rates[0] == (muon ? tuning::kTunedMuonRate : tuning::kTunedRate));
+    CHECK(rates[0] == (muon ? tuning::kTunedMuonRate : tuning::kTunedText.adam));
     CHECK(rates[1] < rates[0] / 5);
     CHECK(rates[2] == doctest::Approx(rates[1] / 10).epsilon(0.05));  // they have two digits
   }
@@ -280,6 +280,9 @@ TEST_CASE("plan: conversations have a context that nearly all of them fit into, 
   const Plan tuned = plan_of(conversations(1000, 20));
   CHECK(resolve(tuned.config).optimizer.name == "adamw");
   for (const char* key : {"model.context", "model.dim", "tokenizer.kind"}) CHECK(chosen(tuned, key) == "");
+  request.minutes = 0.01;
+  const ResolvedConfig once = resolve(plan_of(conversations(1000, 20)).config);  // one pass over them
+  CHECK(once.optimizer.lr == rate_for(tuning::kTunedConversations.adam, tuning::kTunedPower, *once.model_dim()));
   request.given.model.type = "rnn";
   CHECK_THROWS_WITH(make_plan(request), "--minutes: expected gpt as model.type of a model that answers, got rnn");
 }
