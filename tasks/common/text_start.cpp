@@ -10,6 +10,9 @@
 #include "generate/generator.h"
 #include "tasks/common/models.h"
 #include "tasks/common/shared_tasks.h"
+#include "train/config/run_config.h"
+#include "train/loop/initial_weights.h"
+#include "train/run/checkpoint_store.h"
 
 namespace tapeformer {
 namespace {
@@ -26,13 +29,11 @@ bool may_have_documents(const std::string& input, const TextOptions& options) {
   }
 }
 
-// Returns whether kEndOfText may have stood in the text from which the model learned. In a text without documents it
-// does not, though the tokenizer has it, so what the model predicts after it means nothing.
-bool may_know_end_of_text(const ResolvedConfig& config, bool is_imported) {
-  if (is_imported || !config.train.init_from.empty()) return true;
+// Returns whether the training text may have documents.
+bool may_read_documents(const ResolvedConfig& config) {
   if (config.task_row().is_multi_task) {
     return std::ranges::any_of(shared_tasks(config), [](const SharedTask& task) {
-      return !task.has_labels() && may_know_end_of_text(task.config, false);
+      return !task.has_labels() && may_read_documents(task.config);
     });
   }
   const Config::Data& data = config.data;
@@ -40,6 +41,27 @@ bool may_know_end_of_text(const ResolvedConfig& config, bool is_imported) {
   if (data.text.empty()) return false;  // a generated corpus
   const TextOptions options = text_options(config);
   return std::ranges::any_of(data.text, [&](const std::string& input) { return may_have_documents(input, options); });
+}
+
+// Returns whether kEndOfText may have stood in the text from which the model learned, or in that of the weights with
+// which it began. In a text without documents it does not, though the tokenizer has it, so what the model predicts
+// after it means nothing.
+bool may_know_end_of_text(const ResolvedConfig& config, bool is_imported);
+
+// The same of weights with which a training begins. If they are in no run, or in one that is not there any more, nobody
+// knows, and they may.
+bool may_know_end_of_text(const std::string& init_from) try {
+  const std::optional<RunFolder> run = initial_run(init_from);
+  if (!run) return true;
+  const bool is_imported = latest_step(*run) == 0;  // a training saves no checkpoint before its first step
+  return may_know_end_of_text(resolve(load_run_config(run->config())), is_imported);
+} catch (const Error&) {
+  return true;
+}
+
+bool may_know_end_of_text(const ResolvedConfig& config, bool is_imported) {
+  const std::string& init_from = config.train.init_from;
+  return is_imported || may_read_documents(config) || (!init_from.empty() && may_know_end_of_text(init_from));
 }
 
 }  // namespace

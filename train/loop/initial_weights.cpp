@@ -18,7 +18,7 @@ namespace tapeformer {
 namespace {
 
 // The run, or the checkpoint in a run, that `path` belongs to; nullopt for a file of weights outside any checkpoint.
-std::optional<std::filesystem::path> initial_run(const std::filesystem::path& path) {
+std::optional<std::filesystem::path> place_in_run(const std::filesystem::path& path) {
   if (path.extension() != ".safetensors") return path;
   const std::filesystem::path file = std::filesystem::absolute(path).lexically_normal(), folder = file.parent_path();
   const std::filesystem::path checkpoints = folder.parent_path();
@@ -134,12 +134,16 @@ bool is_parallel(const Config::Data& data) {
 
 }  // namespace
 
+std::optional<RunFolder> initial_run(const std::string& init_from) {
+  const auto place = place_in_run(init_from);
+  return place ? std::optional(find_run(*place).run) : std::nullopt;
+}
+
 std::vector<std::string> imply_model(Config& config) {
   std::vector<std::string> lines = imply_task(config);
   const std::string& path = config.train.init_from;
   if (const auto initial = path.empty() ? std::nullopt : initial_run(path)) {
-    std::ranges::move(imply_from_run(config, load_run_config(find_run(*initial).run.config())),
-                      std::back_inserter(lines));
+    std::ranges::move(imply_from_run(config, load_run_config(initial->config())), std::back_inserter(lines));
     return lines;
   }
   // A model that is fine-tuned on a task reads pairs as texts of their own.
@@ -152,23 +156,22 @@ std::vector<std::string> imply_model(Config& config) {
 bool use_initial_tokenizers(Config& config) {
   const std::string& path = config.train.init_from;
   if (path.empty() || !config.tokenizer.file.empty()) return false;
-  const auto initial = initial_run(path);
-  if (!initial) return false;
-  const RunFolder run = find_run(*initial).run;
-  const Config::Tokenizer trained = resolve(load_run_config(run.config())).tokenizer;
+  const std::optional<RunFolder> run = initial_run(path);
+  if (!run) return false;
+  const Config::Tokenizer trained = resolve(load_run_config(run->config())).tokenizer;
   const auto absolute = [](const std::filesystem::path& file) {
     return std::filesystem::absolute(file).lexically_normal().string();
   };
   config.tokenizer = trained;
   config.tokenizer.sample = Config::Tokenizer().sample;  // no tokenizer is learned
-  config.tokenizer.file = absolute(run.tokenizer());
-  config.tokenizer.target_file = trained.joint ? "" : absolute(run.target_tokenizer());
+  config.tokenizer.file = absolute(run->tokenizer());
+  config.tokenizer.target_file = trained.joint ? "" : absolute(run->target_tokenizer());
   return true;
 }
 
 std::vector<std::string> load_initial_weights(const ResolvedConfig& config, const Module& model) {
   const std::string& path = config.train.init_from;
-  const auto run = initial_run(path);
+  const auto run = place_in_run(path);
   if (!run) {
     load_file(path, model);
     return {str_cat("train.init_from: ", path,

@@ -130,8 +130,8 @@ TEST_CASE("instructions: what does not go together is refused in a line") {
                  "data: expected one kind of training data, got data.conversations and data.corpus"},
                 {"train --model.type bert --data.conversations chat.jsonl --out new",
                  "task.kind: expected none for bert, which predicts no next token, got instructions"},
-                {"train --data.conversations chat.jsonl --minutes 1 --out new",
-                 "--minutes: no plan is made for instructions, whose best sizes …"},
+                {"train --model.type rnn --data.conversations chat.jsonl --minutes 1 --out new",
+                 "--minutes: expected gpt as model.type of a model that answers, got rnn"},
                 {"generate run --chat --prompt a", "--prompt…"},
                 {"generate run --system a", "--system…"},
                 {"eval run --conversations chat.jsonl --text a", "--conversations…"}});

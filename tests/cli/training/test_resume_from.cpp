@@ -185,7 +185,8 @@ TEST_CASE("init_from: a file of weights in a checkpoint means its run's tokenize
   box.write("other.txt", other);
   const std::string options = "train tiny.toml --data.text other.txt --train.steps 1 --train.init_from ";
   // The run's tokenizer is taken, which does not know one of the other text's characters.
-  check_error(box, kFailure, "char tokenizer: character '#' (U+0023) at byte …", options + file + " --out new");
+  check_error(box, kFailure, (box / "other.txt").string() + ": char tokenizer: character '#' (U+0023) at byte …",
+              options + file + " --out new");
 
   box.train("others", "--data.text other.txt --train.steps 1");
   const Outcome named = box.run(options + file + " --tokenizer.file others/tokenizer.json --out named");

@@ -200,6 +200,22 @@ TEST_CASE("documents: a text begins after <|endoftext|> where training has read 
     CAPTURE(name);
     CHECK(start_of((folder.path / name).string()) == "<|endoftext|>");
   }
+  // A run on from other weights knows what these have read, unless nobody can tell that any more.
+  const std::string base = (folder.path / "base").string();
+  const auto start_after = [&](const std::string& file) {
+    std::filesystem::create_directories(base);
+    Config first;
+    first.data.text = {file};
+    folder.write("base/config.toml", to_toml(resolve(first)));
+    alone.train.init_from = base;
+    alone.data.text = {plain};
+    return start(alone);
+  };
+  CHECK(start_after(plain) == "\n");
+  CHECK(start_after(json) == "<|endoftext|>");
+  alone.train.init_from = base + "/gone";
+  CHECK(start(alone) == "<|endoftext|>");
+  alone.train.init_from = "";
   alone.data.document = several.data.document = DocumentEnd::file;
   CHECK(start_of(plain) == "<|endoftext|>");
 }
