@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/error.h"
 #include "tasks/instructions/instruction_data.h"
 #include "tasks/plan/packed_rows.h"
 #include "tasks/plan/rules.h"
@@ -16,16 +17,22 @@ namespace {
 // The marks of ChatML around a message.
 constexpr double kMarks = 2;
 
-// The text of the messages, as a tokenizer learns from it.
-std::string text_of(std::span<const Conversation> conversations, std::size_t most) {
-  std::string text;
+// What ChatML writes between the marks of a message.
+std::string text_of(const ChatMessage& message) { return str_cat(message.role, '\n', message.content, '\n'); }
+
+// The size of all messages, as a tokenizer learns from them.
+TextSize size_of(std::span<const Conversation> conversations) {
+  std::string sample;  // of whole messages
+  double bytes = 0;
   for (const Conversation& conversation : conversations) {
     for (const ChatMessage& message : conversation.messages) {
-      if (text.size() >= most) return text;
-      text += message.role + '\n' + message.content + '\n';
+      const std::string text = text_of(message);
+      bytes += static_cast<double>(text.size());
+      if (std::ssize(sample) < tuning::kSampleBytes) sample += text;
     }
   }
-  return text;
+  const double times = bytes / static_cast<double>(sample.size());
+  return size_of_sample(std::move(sample), times);
 }
 
 // The tokens of each conversation, about, where a token has `of_token` bytes.
@@ -34,7 +41,7 @@ std::vector<double> lengths_of(std::span<const Conversation> conversations, doub
   for (const Conversation& conversation : conversations) {
     double& tokens = lengths.emplace_back(0);
     for (const ChatMessage& message : conversation.messages)
-      tokens += kMarks + static_cast<double>(message.role.size() + message.content.size() + 2) / of_token;
+      tokens += kMarks + static_cast<double>(text_of(message).size()) / of_token;
   }
   return lengths;
 }
@@ -75,10 +82,7 @@ Plan plan_instructions(const PlanRequest& request) {
   require_gpt(draft, "a model that answers");
   const Config::Data& files = request.given.data;
   const ConversationFile train = training_conversations(files);
-  const std::string text = text_of(train.conversations, std::string::npos);
-  TextSize size = size_of_sample(text.substr(0, tuning::kSampleBytes));
-  size.characters *= static_cast<double>(text.size()) / size.bytes;
-  size.bytes = static_cast<double>(text.size());
+  const TextSize size = size_of(train.conversations);
   choose_clock(draft);
   choose_text_tokenizer(draft, size);
   const double of_token = token_bytes(draft.config().tokenizer, size);

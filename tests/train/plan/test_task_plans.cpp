@@ -18,12 +18,13 @@ PlanRequest request_of(FakeMachine& machine, double minutes) {
   return {.given = {}, .given_keys = {}, .minutes = minutes, .step_seconds = machine.timer()};
 }
 
-// So many conversations with an answer of so many letters, as JSON lines.
-std::string conversations(int count, int letters) {
+// So many conversations with an answer of so many times a letter, as JSON lines.
+std::string conversations(int count, int times, const std::string& letter = "a") {
+  std::string answer;
+  for (int i = 0; i < times; ++i) answer += letter;
   std::string text;
   for (int i = 0; i < count; ++i)
-    text +=
-        R"({"prompt": "Question )" + std::to_string(i) + R"(?", "completion": ")" + std::string(letters, 'a') + "\"}\n";
+    text += R"({"prompt": "Question )" + std::to_string(i) + R"(?", "completion": ")" + answer + "\"}\n";
   return text;
 }
 
@@ -264,6 +265,8 @@ TEST_CASE("plan: conversations have a context that nearly all of them fit into, 
   CHECK(config.model.options.boolean("qk_norm"));
   CHECK(config.train.minutes == 1);
   CHECK(chosen(plan, "eval.batches") == "");
+  // Of long ones a sample is read, of whole characters.
+  CHECK(chosen(plan_of(conversations(550, 1001, "\xC3\xA9")), "tokenizer.kind") == "char");
   // The longest one of a hundred may be left out, and no context is longer than 1024.
   CHECK(*resolve(plan_of(conversations(1000, 20) + conversations(5, 3000)).config).context() == 64);
   CHECK(*resolve(plan_of(conversations(1000, 20) + conversations(50, 400)).config).context() == 512);
