@@ -43,25 +43,28 @@ bool may_read_documents(const ResolvedConfig& config) {
   return std::ranges::any_of(data.text, [&](const std::string& input) { return may_have_documents(input, options); });
 }
 
-// Returns whether kEndOfText may have stood in the text from which the model learned, or in that of the weights with
-// which it began. In a text without documents it does not, though the tokenizer has it, so what the model predicts
-// after it means nothing.
-bool may_know_end_of_text(const ResolvedConfig& config, bool is_imported);
-
-// The same of weights with which a training begins. If they are in no run, or in one that is not there any more, nobody
-// knows, and they may.
-bool may_know_end_of_text(const std::string& init_from) try {
-  const std::optional<RunFolder> run = initial_run(init_from);
-  if (!run) return true;
-  const bool is_imported = latest_step(*run) == 0;  // a training saves no checkpoint before its first step
-  return may_know_end_of_text(resolve(load_run_config(run->config())), is_imported);
+// Returns whether weights with which a training begins may have learned from a text with documents, themselves or by
+// the weights with which they began. If they are in no run, or in one that is not there any more, nobody knows, and
+// they may.
+bool weights_may_know_documents(std::string init_from) try {
+  constexpr int kMostRuns = 20;  // a run may have taken the place of one from which it descends
+  for (int i = 0; !init_from.empty(); ++i) {
+    const std::optional<RunFolder> run = initial_run(init_from);
+    if (!run || i == kMostRuns) return true;
+    const ResolvedConfig config = resolve(load_run_config(run->config()));
+    const bool is_imported = latest_step(*run) == 0;  // a training saves no checkpoint before its first step
+    if (is_imported || may_read_documents(config)) return true;
+    init_from = config.train.init_from;
+  }
+  return false;
 } catch (const Error&) {
   return true;
 }
 
+// Returns whether kEndOfText may have stood in a text from which the model learned. In a text without documents it does
+// not, though the tokenizer has it, so what the model predicts after it means nothing.
 bool may_know_end_of_text(const ResolvedConfig& config, bool is_imported) {
-  const std::string& init_from = config.train.init_from;
-  return is_imported || may_read_documents(config) || (!init_from.empty() && may_know_end_of_text(init_from));
+  return is_imported || may_read_documents(config) || weights_may_know_documents(config.train.init_from);
 }
 
 }  // namespace

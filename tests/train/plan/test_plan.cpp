@@ -233,7 +233,7 @@ TEST_CASE("plan: sizes of files are told without reading them, compressed ones b
   folder.write("large.txt.gz", gzip(text));
   request.given.data.text = {(folder.path / "large.txt.gz").string()};
   CHECK(chosen(make_plan(request), "tokenizer.vocab") == "4096");
-  // Of a validation text of its own, the beginning is read.
+  // The plan reads the beginning of a long validation text.
   request.given.data.valid = {(folder.path / "large.txt").string()};
   CHECK(chosen(make_plan(request), "data.valid_fraction") == "");
   CHECK(chosen(make_plan(request), "data.valid_bytes").size() == 6);  // some hundred thousand

@@ -265,7 +265,7 @@ TEST_CASE("plan: conversations have a context that nearly all of them fit into, 
   CHECK(config.model.options.boolean("qk_norm"));
   CHECK(config.train.minutes == 1);
   CHECK(chosen(plan, "eval.batches") == "");
-  // Of long ones a sample is read, of whole characters.
+  // The plan reads a sample of long conversations, which cuts no character.
   CHECK(chosen(plan_of(conversations(550, 1001, "\xC3\xA9")), "tokenizer.kind") == "char");
   // The longest one of a hundred may be left out, and no context is longer than 1024.
   CHECK(*resolve(plan_of(conversations(1000, 20) + conversations(5, 3000)).config).context() == 64);

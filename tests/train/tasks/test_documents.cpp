@@ -213,6 +213,11 @@ TEST_CASE("documents: a text begins after <|endoftext|> where training has read 
   };
   CHECK(start_after(plain) == "\n");
   CHECK(start_after(json) == "<|endoftext|>");
+  Config itself;  // it has taken the place of the run with whose weights it began
+  itself.data.text = {plain};
+  itself.train.init_from = base;
+  folder.write("base/config.toml", to_toml(resolve(itself)));
+  CHECK(start(alone) == "<|endoftext|>");
   alone.train.init_from = base + "/gone";
   CHECK(start(alone) == "<|endoftext|>");
   alone.train.init_from = "";
