@@ -185,10 +185,11 @@ void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens) {
 void choose_dropout(SizedDraft& sized, const DataSize& data, const tuning::DropoutRule& rule) {
   const double epochs = sized.tokens / data.unique, parameters_per_token = sized.parameters / data.unique;
   const bool is_excess = rule.of_excess > 0 && parameters_per_token > 1;
-  sized.draft.choose(
-      "model.dropout", dropout_for(epochs, parameters_per_token, rule),
-      fmt::format("{} tokens are about {:.2g} passes over the data{}", amount(sized.tokens), epochs,
-                  is_excess ? fmt::format(", which has {:.2g} parameters a token", parameters_per_token) : ""));
+  sized.draft.choose("model.dropout", dropout_for(epochs, parameters_per_token, rule),
+                     fmt::format("{} tokens are about {:.2g} passes over the data{}", amount(sized.tokens), epochs,
+                                 is_excess ? fmt::format("; the model has {:.2g} parameters for each token of the data",
+                                                         parameters_per_token)
+                                           : ""));
 }
 
 void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens, double warmup_share) {
