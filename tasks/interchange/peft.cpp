@@ -152,6 +152,9 @@ std::vector<std::string> write_peft(const TrainedTextModel& run, const fs::path&
   for (const auto& adapter : adapters) {
     check(written.contains(adapter.first), "export: the adapter of ", adapter.first, " has no place in PEFT's files");
   }
+  if (const NamedTensors buffers = run.model->named_buffers(); !buffers.empty()) {
+    fail("export: ", buffers.front().first, ", which training has changed, has no place in PEFT's files");
+  }
   const Json config = {{"peft_type", "LORA"},
                        {"task_type", run.config.model.type == "gpt" ? Json("CAUSAL_LM") : Json()},
                        {"base_model_name_or_path", train.init_from},

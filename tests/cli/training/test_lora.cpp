@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "nn/formats/safetensors.h"
 #include "tests/cli/training/resume_support.h"
@@ -203,6 +204,16 @@ TEST_CASE("lora: of two modules that PEFT would take for one another, the one wi
     CHECK(path.get<std::string>().ends_with(".attention.output.dense"));
   }
   CHECK(targets("out,down,v") == Json{"output.dense", "self.value"});
+}
+
+TEST_CASE("lora: running statistics, which change beside adapters, are refused in PEFT's files") {
+  const Sandbox box("bert");
+  box.train("base", "--model.norm_kind batch --train.steps 1");
+  box.train("run", "--train.init_from base --train.lora.rank 2 --train.steps 1");
+  check_error(box, kFailure,
+              "export: blocks.0.attention_norm.running_mean, which training has changed, has no place in PEFT's files",
+              "export run --format peft --out adapters");
+  CHECK_FALSE(std::filesystem::exists(box / "adapters"));
 }
 
 TEST_CASE("lora: adapters of PEFT that do not fit, or are of another kind, are refused in one line") {
