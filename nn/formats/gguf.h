@@ -25,7 +25,7 @@ using GgufValue = std::variant<std::uint32_t, std::int32_t, std::uint64_t, std::
 // tensors follow each other without gaps up to the file's end. The values stay in the file.
 class GgufFile : public TensorSource {
  public:
-  // Versions 2 and 3. Throws Error that names the file, and what is wrong with it.
+  // Reads a file of version 2 or 3. Throws Error that names the file, and what is wrong with it.
   explicit GgufFile(const std::filesystem::path& path);
 
   std::string origin() const override { return file_.path().string(); }

@@ -17,11 +17,11 @@ struct GgufType {
 // of 4 and 5 bits; Q4_1 and Q5_1: d·q + m; Q4_K and Q5_K: 256 values of 4 or 5 bits in 8 parts, d·s·q − m·t with s and
 // t of 6 bits for each part; Q2_K: 2 bits in 16 parts, s and t of 4 bits; Q3_K: 3 bits in 16 parts, d·(s − 32)·(q − 4)
 // with s of 6 bits; Q6_K: 6 bits in 16 parts, d·s·(q − 32) with s of 8 bits.
-// These throw Error, which lists the types that are supported.
+// Both functions throw Error for another type, and list the supported ones.
 const GgufType& gguf_type(std::uint32_t id);
 const GgufType& gguf_type(std::string_view name);
 
-// Returns the values of whole blocks in `out`.
+// Writes the values of whole blocks to `out`, type.values for each block.
 void dequantize(const GgufType& type, std::span<const char> blocks, std::span<float> out);
 // Writes whole blocks of F32, F16, BF16 or Q8_0, rounded to nearest. In Q8_0 the largest value of a block is 127·d.
 // Throws Error for a value that is not finite, or beyond the range of the type.

@@ -34,8 +34,8 @@ class TensorSource {
 struct TensorPart {
   std::string name;
   std::int64_t rows = 0;  // the number of rows, along the first axis of the parameter; 0: all
-  // The number of heads whose rows have another order in the file: rows i and d/2 + i of a head, which turn together
-  // (RotaryPairs::halves), are the rows 2i and 2i + 1 in the file. 0: the same order.
+  // The number of heads whose rows have another order in the file: rows i and d/2 + i of a head, which rotary positions
+  // rotate as a pair (RotaryPairs::halves), are rows 2i and 2i + 1 in the file. 0: the file has the same order.
   std::int64_t interleaved_heads = 0;
 };
 

@@ -14,7 +14,7 @@ struct BertConfig {
   BlockConfig block;
   PositionConfig position = LearnedPositions{};
   double embedding_scale = 1;  // the factor of token embeddings
-  std::int64_t segments = 1;   // number of segments of a row: 1, or 2 with an embedding for each
+  std::int64_t segments = 1;   // number of segment embeddings; 1: none
 };
 
 // Returns this family's row of the registry (registry.h).

@@ -74,8 +74,8 @@ class Optimizer {
   // Returns a new slab of zeros that belongs to the state and holds all parameters, or only those that `takes` accepts
   // if it is given.
   Tensor add_state(const std::string& prefix, TakesPart takes = {});
-  // Returns a moment of the same parameters in the given format. Throws Error if the format is not f32 and the slab is
-  // f64, or cuts a parameter within a block.
+  // Returns a new moment, zero at first, in the given format, of all parameters or of those that `takes` accepts.
+  // Throws Error if the format is not f32 and the slab is f64, or cuts a parameter within a block.
   MomentSlab add_moment(const std::string& prefix, StateFormat format, bool has_sign, const TakesPart& takes = {});
   // Returns what the kernels need to know of a moment for this step, beside its memory.
   kernels::StateLayout layout(const MomentSlab& moment, const OptimizerStep& step) const;
