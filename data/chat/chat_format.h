@@ -68,9 +68,8 @@ class ChatFormat {
   // Returns the rendered text of that conversation, with escapes.
   std::string render_prompt(std::span<const ChatMessage> messages) const;
 
-  // Encodes a part of a rendered text with escapes, behind the ids of what is before it: special tokens in it become
-  // their ids, which take the white space beside them with them as their lstrip and rstrip say, but not that of an
-  // answer.
+  // Encodes a part of a rendered text with escapes, behind the ids of what is before it. Special tokens in it become
+  // their ids, and lose the white space beside them if their lstrip or rstrip says so; an answer keeps its white space.
   void append_ids(std::string_view rendered, std::vector<std::int32_t>& ids) const;
   // Returns the content of a message in which special tokens are escaped, so that append_ids() encodes them as plain
   // text.
@@ -83,12 +82,12 @@ class ChatFormat {
   ChatTokens encode_answers(std::span<const ChatMessage> escaped) const;
   // Whether the id is that of a special or added token, and not what the tokenizer gives for a text without a token.
   bool is_mark(std::int32_t id) const;
-  // Returns the plain text behind these ids without the white space of its own that the special token before it takes,
-  // or the special token `next` after it (-1: none).
+  // Returns the plain text behind these ids without the white space at its ends that belongs to the special token
+  // before it (rstrip), or to the special token `next` after it (lstrip; -1: none).
   std::string_view without_own_space(std::span<const std::int32_t> ids, std::string_view text, std::int32_t next) const;
   // Encodes plain text behind these ids.
   std::vector<std::int32_t> encode_behind(std::span<const std::int32_t> ids, std::string_view plain) const;
-  // Encodes an answer with its end mark. It has the bytes of its tokens, so no space is put before it.
+  // Encodes an answer with its end mark, as a continuation: the tokenizer puts no space before it.
   void append_answer(std::string_view rendered, std::vector<std::int32_t>& ids) const;
   void find_end_mark();
   // The first special token in a text: its place and its id; npos if there is none.

@@ -8,7 +8,7 @@
 namespace tapeformer {
 namespace {
 
-constexpr int kMostBlocks = 100;          // within each other
+constexpr int kMostBlocks = 100;          // nested
 constexpr std::size_t kTurnBytes = 4096;  // the work of a turn of a loop, which makes the values of `loop`
 
 using Block = std::vector<TemplateStatement>;

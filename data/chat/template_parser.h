@@ -15,8 +15,8 @@ namespace tapeformer {
 struct TemplateScope {
   std::vector<std::map<std::string, TemplateValue>> frames;
 
-  // The work that is left: bytes that are printed or set, and some for each turn of a loop. It lets a template from
-  // anywhere end.
+  // The work that is left: bytes that are printed or set, and some for each turn of a loop. This limit ends a template
+  // that would run for too long, as one from an unknown source may.
   std::size_t work = std::size_t{256} << 20;
 
   TemplateValue find(const std::string& name) const;

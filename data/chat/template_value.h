@@ -102,8 +102,8 @@ void require_function(const std::string& name);
 // Returns whether a test takes an argument, as in `x is equalto 1`.
 bool test_has_argument(const std::string& name);
 
-// A byte that stands in no UTF-8. Where the text of a message has the name of a special token, this byte is put after
-// the first byte of the name, so that it is not taken for the token. It does not count as a character.
+// A byte that occurs in no UTF-8 text. Where the text of a message has the name of a special token, this byte is put
+// after the first byte of the name, so that it is not taken for the token. It does not count as a character.
 inline constexpr char kTemplateEscape = '\xff';
 
 }  // namespace tapeformer

@@ -6,10 +6,10 @@
 namespace tapeformer {
 
 // Every sentence has exactly one tree: the words "who", "that", "both … and", "put" and the comma say where phrases
-// begin and end. Of 2 to 20 words.
+// begin and end. Sentences have 2 to 20 words.
 const PhraseGrammar& parse_grammar();
 // Phrases with a preposition belong to a noun or to the verb, as in "Groucho shot an elephant in my pajamas": their
-// words make one more probable than the other, and never certain. Of 2 to 12 words.
+// words make one more probable than the other, and never certain. Sentences have 2 to 12 words.
 const PhraseGrammar& ambiguous_parse_grammar();
 
 // Lines of the corpora: a sentence, a tab, and its tree in flat form.

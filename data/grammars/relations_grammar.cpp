@@ -7,7 +7,7 @@
 namespace tapeformer {
 namespace {
 
-// Two related words, and the words that stand near both of them.
+// Two related words, and the words that occur near both of them.
 struct RelatedPair {
   const char *first, *second;
   const char* near[2];

@@ -7,8 +7,8 @@
 namespace tapeformer {
 
 // There are three relations: a man and a woman of the same place in life, a capital and its country, the present and
-// the past of a verb. A word stands beside words that all words of its side of the relation have near them (male,
-// capital, present) and beside others that only it and its partner have.
+// the past of a verb. A word occurs near words that it shares with all words of its side of the relation (male,
+// capital, present), and near others that it shares with its partner alone.
 const Grammar& relations_grammar();
 
 // All analogies of the corpus in the format of word2vec's questions-words.txt: ": NAME" before those of a relation,

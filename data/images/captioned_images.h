@@ -53,7 +53,7 @@ class CaptionedImages {
   const std::string& origin() const { return origin_; }
   std::int64_t size() const { return size_; }
 
-  // Keeps the images [begin, end) with all their captions, wherever these stand in the list.
+  // Keeps the images [begin, end) with all their captions, wherever these are in the list.
   CaptionedImages part(std::int64_t begin, std::int64_t end) const;
   // A hash of the images and captions.
   std::uint64_t hash() const;

@@ -1,4 +1,4 @@
-// Counts how often tokens stand near each other, as GloVe does (Pennington et al. 2014).
+// Counts how often tokens occur near each other, as GloVe does (Pennington et al. 2014).
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace tapeformer {
 
-// X_ij, the weighted number of times that token j stands near token i.
+// X_ij, the weighted number of times that token j occurs near token i.
 struct Cooccurrence {
   std::int32_t i = 0, j = 0;
   double count = 0;

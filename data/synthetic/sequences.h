@@ -51,9 +51,9 @@ std::string labelled_recall_line(RandomStream& random);
 LineExpectation recall_expectation();
 
 // Draws n different letters or digits, 8 ≤ n ≤ 32, and repeats them until the line has 65 characters: "r r r …" (Elhage
-// et al. 2021). Every character from number n + 1 on follows from the one before it and the place where that stood
-// before; since n differs from line to line, no fixed distance says where the repetition is. In windows of 66
-// characters, which are a line each, those that are predicted from 33 to 64 characters can all be known.
+// et al. 2021). From character n + 2 on, each character can be known: it is the one that followed the earlier
+// occurrence of the character before it. Since n differs from line to line, no fixed distance leads there. In windows
+// of 66 characters, which are a line each, all characters with 33 to 64 before them can be known.
 inline constexpr int kInductionLength = 65, kShortestRepeated = 8, kLongestRepeated = 32;
 std::string induction_line(RandomStream& random);
 LineExpectation induction_expectation();

@@ -95,8 +95,8 @@ struct TextFile {
 // does not have the field.
 class FileText : public TextSource {
  public:
-  // `names` says what the files are called, in messages and for their types, where those are copies of others; empty:
-  // as their paths. Throws Error if there is no path.
+  // `names` are the names of the files in messages, whose endings also tell whether they are JSON lines, if the files
+  // are copies of others; empty: their paths. Throws Error if there is no path.
   FileText(std::vector<std::filesystem::path> paths, TextOptions options,
            std::vector<std::filesystem::path> names = {});
   std::unique_ptr<FragmentReader> read() const override;

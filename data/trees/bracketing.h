@@ -35,12 +35,12 @@ std::string treebank_text(const Bracketing& tree);
 
 // The two ways to write trees in a file. flat: every line is a flat tree, or a sentence, a tab and its flat tree.
 // treebank: the Penn Treebank's brackets; a tree begins at each line whose first character is "(", and may go on over
-// the lines below. Of those, labels lose what follows "-" or "=" (NP-SBJ), and empty elements (-NONE-) and the root
-// without a label, TOP or ROOT are left out.
+// the lines below. In this form, labels are read without what follows "-", "=" or "|" (NP-SBJ becomes NP), and empty
+// elements (-NONE-) and a root that has no label, or is called TOP or ROOT, are left out.
 enum class TreeForm { flat, treebank };
 // The form of a file: flat if some word of it closes a bracket with its label, as ")NP" does.
 TreeForm tree_form(std::string_view text);
-// Reads all trees of a text in this form; those that are no trees as well (Bracketing::broken).
+// Reads all trees of a text in this form, broken ones too (Bracketing::broken).
 std::vector<Bracketing> read_trees(std::string_view text, TreeForm form);
 
 }  // namespace tapeformer
