@@ -147,8 +147,8 @@ struct Config {
 // Returns the task on which the configuration's model is trained: task.kind, or else the task of its family. Throws
 // Error for an unknown task or family.
 const TaskRow& task_row_of(const Config& config);
-// Returns the defaults of keys that the model's family gives to its own task, or else those of a task on which models
-// are fine-tuned. Throws UsageError for an unknown family.
+// Returns the defaults of the keys outside [model]: the family's, if the model is trained on its family's own task,
+// else those of fine-tuning. Throws UsageError for an unknown family.
 TrainingDefaults training_defaults(const Config& config);
 
 // The section [model] of a resolved configuration.

@@ -173,8 +173,8 @@ KeyValues family_options(const Config::Model& model, const ModelFamily& family) 
   return options;
 }
 
-// Requires that the optimizer has all keys that are given. Of a key that it has not, the message lists the keys that
-// the section [optimizer] has with it: those of every optimizer, and its own.
+// Requires that the optimizer has all keys that are given. For a key that it does not have, the message lists those
+// that it has: the keys of every optimizer, and its own.
 void require_own_keys(const Config& config, const OptimizerRow& row) {
   for (const auto& option : config.optimizer.options) {
     if (std::ranges::count(row.keys, option.first, &Key::name) > 0) continue;

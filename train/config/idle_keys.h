@@ -15,20 +15,26 @@ struct IdleKey {
   KeyValue expected;  // the value of a key that is not given, or for eval.bleu_every "never"
 };
 
-// Returns the keys with values that nothing reads because of another key's value: those of [task] beside a task that
-// does not read them, task.layer_decay of a family without model.layers, those of [model] that say so
-// (Key::read_beside), those of [schedule] beside a kind that has no use for them (any, while schedule.kind is auto),
-// optimizer.lr beside schedule.factor, factors of rates where no embedding or no head with weights of its own learns,
-// optimizer.state of an optimizer that keeps nothing, data.lines and data.seed beside data that is not generated,
-// train.batch beside train.batch_tokens, train.outer_* where train.sync_every is 0, train.lora.* where train.lora.rank
-// is 0, eval.bleu_* beside a task without BLEU, train.sample_* beside a task that continues no text, train.bptt beside
-// a task that does not train the family's head, a second tokenizer beside a task that has one, and what says how text
-// is cut, learned from, masked and evaluated beside a task whose rows are examples. Values that resolve() derives are
-// not among them. Throws Error for an unknown task or model family, and as optimizer_options() does.
+// Returns the keys with values that nothing reads because of another key's value. These are:
+// - the keys of [task] that the task does not read, and task.layer_decay for a family without model.layers;
+// - the keys of [model] that another key switches off (Key::read_beside);
+// - the keys of [schedule] that schedule.kind does not use (none while it is auto);
+// - optimizer.lr beside schedule.factor; optimizer.embedding_lr where no embedding learns, and optimizer.head_lr where
+//   no head with weights of its own learns; optimizer.state for an optimizer without moments;
+// - data.lines and data.seed for data that is not generated (data.seed also draws validation examples with labels);
+// - train.batch beside train.batch_tokens; train.outer_* without train.sync_every; train.lora.* without a rank;
+//   train.bptt for a task that does not train the family's head; train.sample_prompt and train.sample_tokens for a task
+//   that does not use them;
+// - eval.bleu_* for a task without BLEU, and the keys of a second tokenizer for a task with one;
+// - the keys that say how text is cut, sampled for the tokenizer, masked and evaluated, for a task whose rows are
+//   examples.
+//
+// Values that resolve() derives are not among them. Throws Error for an unknown task or model family, and as
+// optimizer_options() does.
 std::vector<IdleKey> idle_keys(const Config& config);
 
-// Returns the key of the same family or optimizer beside whose value nothing reads this one (Key::read_beside); "" if
-// something may read it.
+// Returns the key of the same family or optimizer whose value switches this one off (Key::read_beside); "" if something
+// may read it.
 std::string ruler_of_own_key(const ConfigEntry& entry, const Config& config);
 
 // Throws UsageError that names the first such key.

@@ -22,8 +22,8 @@ inline kernels::MatmulPrecision matmul_precision(const ResolvedConfig& config) {
   return matmul_precision(config.train.matmul);
 }
 
-// Returns the precision of what is computed with a model outside of training steps: low, which makes these faster, is
-// medium there.
+// Returns the precision of everything but training steps, such as evaluations: medium in place of low, which only
+// makes training steps faster.
 kernels::MatmulPrecision inference_precision(kernels::MatmulPrecision precision);
 
 // Returns a description such as "medium: bf16, by AVX512_BF16, sums in f32".

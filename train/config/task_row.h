@@ -58,8 +58,8 @@ struct TaskRow {
   std::string help;         // one line
   bool fine_tunes = false;  // models of several families can be fine-tuned on the task (task.kind)
   bool has_labels = false;  // its runs have labels, and a classifier of them in place of the model's own head
-  // Fine-tuning changes the vectors that the family's model gives to a text, and leaves its heads untrained: of its
-  // runs, commands read only the vectors.
+  // Fine-tuning changes the vectors that the family's model gives to a text, and leaves its heads untrained, so
+  // commands read only the vectors of its runs.
   bool tunes_vectors = false;
   // Its runs train the tasks of [tasks.NAME] together: the model of their family with its heads, and a classifier for
   // each task with labels.

@@ -24,8 +24,8 @@ struct RunSummary {
   // The results of the best evaluation: of the best checkpoint, or of the average if its evaluation is better.
   std::optional<double> best_loss, bits_per_byte;
   std::optional<double> best_tokens;  // the targets that training had scored by then; of an average: by its last step
-  // Its other metrics, by name. BLEU comes last. Not every evaluation has it: where the best one does not, it is that
-  // of the last one that does, and bleu_step says of which.
+  // Its other metrics, by name, BLEU last. If the best evaluation has no BLEU, since not every evaluation has it, this
+  // is the BLEU of the last evaluation of the training that has it, and bleu_step is the step of that evaluation.
   std::vector<std::pair<std::string, double>> measures;
   std::optional<std::int64_t> bleu_step;
   // The name of the most informative of these metrics: the one that chooses the best checkpoint, else BLEU, else the

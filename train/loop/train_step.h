@@ -26,7 +26,7 @@ struct StepHooks {
   // Called between two micro-steps with the number of micro-steps that this rank has done; returns whether to give up
   // the step. All ranks call it equally often, and it must return the same on all.
   std::function<bool(std::int64_t done)> stop = {};
-  // The step consists of the first so many of its micro-steps; nullopt: of all of them (train.accumulate).
+  // The number of micro-steps that are done, the first ones of the step; nullopt: all (train.accumulate).
   std::optional<std::int64_t> micro_steps = {};
 };
 

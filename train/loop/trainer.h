@@ -34,7 +34,7 @@ struct ProgressState {
 struct TrainHooks {
   std::function<void(const ProgressState&)> progress = {};  // called after every step
   std::function<ProgressCallback()> evaluating = {};  // called for every evaluation; the result shows its progress
-  // Called after every evaluation, that of the average excepted.
+  // Called after every evaluation except that of the average.
   std::function<void(std::int64_t step, const Evaluation&, std::optional<double> bleu)> evaluated = {};
   // Called at the end if there is an average, with the steps of the checkpoints that it is made from.
   std::function<void(std::span<const std::int64_t> steps)> averaged = {};

@@ -1,11 +1,11 @@
 // The folder of a run: the paths of its files, its creation, and the lock that allows one process to write to it.
 //
 //   RUN/config.toml            the complete resolved configuration; a folder that has it is a run. While the run is
-//                              made its name is config.toml.unfinished
+//                              being made, the file's name is config.toml.unfinished
 //   RUN/tokenizer.json
 //   RUN/tokenizer-target.json  only where source and target have separate vocabularies
-//   RUN/tokenizer_config.json  only of a model of conversations, and of what was trained on from one: its chat template
-//                              and special tokens (ChatSettings)
+//   RUN/tokenizer_config.json  only of a model of conversations, and of a model that began with the weights of one: its
+//                              chat template and special tokens (ChatSettings)
 //   RUN/labels.json            only of a model that is fine-tuned on labels: their names, by task if there are several
 //   RUN/base.safetensors       only of a model with adapters: the weights that they change, which stay as they are
 //   RUN/metrics.jsonl

@@ -14,8 +14,8 @@
 namespace tapeformer {
 
 // Returns the step with which the training ends, as far as it is known: the end of the cool-down that has begun by the
-// clock, else train.steps. A cool-down is given up if train.minutes has changed to more than the run has taken, or,
-// with time left, train.steps to more than those whose last one ended it.
+// clock, else train.steps. A cool-down is given up if train.minutes has changed to more than the run has taken. It is
+// also given up if it was to end with the last of train.steps, there are now more of them, and time is left.
 std::int64_t last_step(const ResolvedConfig& config, const TrainingState& state);
 
 // Returns the options with which a new run does the same steps without a clock, for a run that has come to the end of
