@@ -21,8 +21,8 @@ struct LayerFeatures {
   }
 };
 
-// Returns what `logits` predicts from each layer. The targets (T) are the tokens that stand there, kIgnoredTarget after
-// the end of the text.
+// Returns what `logits` predicts from each layer. The targets (T) are the tokens that the text has at the
+// predicted positions, kIgnoredTarget after its end.
 LogitLens read_layers(const std::vector<Tensor>& layers, std::span<const std::int32_t> targets, std::int64_t top,
                       const Logits& logits) {
   if (layers.empty()) fail_usage("--lens: the model is no stack of blocks, whose layers could be read");

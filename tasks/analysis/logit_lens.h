@@ -16,7 +16,7 @@ namespace tapeformer {
 // A prediction at one position.
 struct LensPrediction {
   std::vector<std::pair<std::int32_t, double>> likeliest;  // the most probable tokens with P, in order
-  std::optional<double> nats;  // −ln P of the token that stands there; nullopt after the end of the text
+  std::optional<double> nats;  // −ln P of the token that the text has there; nullopt after its end
 };
 
 // The predictions of every layer at every position: softmax(head(norm(x))) of the residual stream x, with the model's

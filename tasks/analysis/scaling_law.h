@@ -51,9 +51,9 @@ struct ScalingFit {
 // Returns the number of values that a fit of a law with `terms` terms determines.
 std::size_t scaling_parameters(std::size_t terms, const ScalingFitOptions& options);
 
-// Fits the law to points with equally many x. It minimises the sum of Huber's losses of ln L(x) − ln loss, which are
+// Fits the law to points with equally many x. It minimises the sum of the Huber losses of ln L(x) − ln loss, which are
 // quadratic below 0.01 (1 % of the loss) and linear above (Hoffmann et al. 2022, section 3.3, with a smaller bound), by
-// the method of Levenberg and Marquardt from several starts. The bootstrap draws the residuals, widened by
+// the Levenberg–Marquardt method from several starts. The bootstrap draws the residuals, widened by
 // √(points / (points − parameters)), and fits each time again.
 // Throws Error for fewer points than scaling_parameters() and one more, and for a loss that is not above the given
 // irreducible one.

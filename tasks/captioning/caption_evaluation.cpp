@@ -19,8 +19,8 @@ std::vector<std::string> words_of_text(std::string_view text) {
   return words;
 }
 
-// words_of_tokens() of a caption that has <unk>, which tells nothing of the text that it stands for: from the tokens of
-// each word.
+// Does the same as words_of_tokens() for a caption whose tokens do not give its text, since some are <unk>: encodes
+// each word of the text to count its tokens.
 std::vector<std::int64_t> words_of_encoded(const Tokenizer& tokenizer, const ModelCaption& caption) {
   std::vector<std::int64_t> numbers;
   const std::vector<std::string> words = words_of_text(caption.text);

@@ -28,8 +28,8 @@ Evaluation evaluate_captions(const EncoderDecoder& model, const EncodedCaptions&
                              std::int64_t max_batches = 0, const ProgressCallback& progress = {},
                              Communicator& ranks = Communicator::alone());
 
-// A caption that a model has written: its tokens, and the text that they are. The text may have other tokens when it is
-// encoded, as that of <unk> has.
+// A caption that a model has written, or a given one: its tokens and its text. Tokens with <unk> do not determine the
+// text.
 struct ModelCaption {
   std::vector<std::int32_t> ids;
   std::string text;

@@ -21,7 +21,7 @@ struct EvalRequest {
   std::optional<WeightFormat> weights = std::nullopt;
   std::int64_t stride = 0, context = 0;  // 0: the task's default
   std::int64_t batch = 16;
-  bool no_pseudo = false;
+  bool no_pseudo = false;                          // leave out the pseudo-perplexity of a masked language model
   std::vector<std::string> without_heads = {};     // the names of heads that are removed (head_name())
   bool by_position = false, by_frequency = false;  // also report the loss by these properties of tokens
   bool by_length = false;                          // also report the BLEU of translations by the length of sources

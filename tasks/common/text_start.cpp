@@ -18,7 +18,7 @@ namespace tapeformer {
 namespace {
 
 // Returns whether a text of the training, a file, folder or glob, may have documents. If it is not there any more, its
-// name tells whether it was JSON lines; a name without an ending may be a folder's, of which nobody knows.
+// name tells whether it was JSON lines. A name without an ending may be that of a folder, which may have had documents.
 bool may_have_documents(const std::string& input, const TextOptions& options) {
   try {
     return FileText(expand_inputs(std::span(&input, 1)), options).has_documents();
@@ -43,9 +43,9 @@ bool may_read_documents(const ResolvedConfig& config) {
   return std::ranges::any_of(data.text, [&](const std::string& input) { return may_have_documents(input, options); });
 }
 
-// Returns whether weights with which a training begins may have learned from a text with documents, themselves or by
-// the weights with which they began. If they are in no run, or in one that is not there any more, nobody knows, and
-// they may.
+// Returns whether weights with which a training begins may have learned from a text with documents, in their own run or
+// in one of the runs whose weights it began with. Returns true if this is not known: for a file of weights outside any
+// run, or if a run is not there any more.
 bool weights_may_know_documents(std::string init_from) try {
   constexpr int kMostRuns = 20;  // a run may have taken the place of one from which it descends
   for (int i = 0; !init_from.empty(); ++i) {
@@ -61,8 +61,8 @@ bool weights_may_know_documents(std::string init_from) try {
   return true;
 }
 
-// Returns whether kEndOfText may have stood in a text from which the model learned. In a text without documents it does
-// not, though the tokenizer has it, so what the model predicts after it means nothing.
+// Returns whether the model may have learned from a text with kEndOfText. A text without documents does not have it,
+// even if the tokenizer does, so what the model predicts after it then means nothing.
 bool may_know_end_of_text(const ResolvedConfig& config, bool is_imported) {
   return is_imported || may_read_documents(config) || weights_may_know_documents(config.train.init_from);
 }

@@ -1,4 +1,4 @@
-// GloVe (Pennington et al. 2014): vectors of words whose products are the logarithms of how often the words stand near
+// GloVe (Pennington et al. 2014): vectors of words whose products are the logarithms of how often the words occur near
 // each other.
 #pragma once
 

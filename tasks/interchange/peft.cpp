@@ -314,7 +314,7 @@ RunFolder import_adapters(const fs::path& folder, const ModelSource& base, const
   config.train.lora_alpha = peft.alpha;
   config.train.lora_dropout = peft.dropout;
   config.train.lora_targets = {targets.begin(), targets.end()};
-  reset_idle_keys(config);  // such as optimizer.embedding_lr, of weights that learn no more
+  reset_idle_keys(config);  // such as optimizer.embedding_lr: the embedding is frozen now
   config.tokenizer.file = fs::absolute(out / "tokenizer.json").lexically_normal().string();
   const ResolvedConfig resolved = resolve(config);
   const auto model = make_model_with_heads(resolved, model_vocabulary(resolved, *run.tokenizer));

@@ -54,7 +54,7 @@ double two_digits(double value);
 // Returns the learning rate for a model of width `dim`: rate · (tuning::kRateWidth / dim)^power, rounded to two digits.
 double rate_for(double rate, double power, std::int64_t dim);
 
-// Returns by which share of AdamW's rate a language model of this vocabulary is trained beside Muon.
+// Returns the factor of AdamW's rate, at most 1, for a language model with this vocabulary that is trained by Muon.
 double vocab_rate_share(std::int64_t vocab);
 
 // Returns how often a training on `tokens` tokens is evaluated on `validation` tokens, so that evaluations take no more

@@ -49,8 +49,8 @@ SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> lad
                        const StepTokens& step_tokens, const std::function<void(PlanDraft&)>& with_rates);
 
 // Measures the steps of the draft as it is now, and chooses train.matmul: the first of fast_matmuls(), unless a more
-// exact one is clearly faster. Each setting is measured twice as in choose_size(), but none that is more exact than the
-// first that is clearly slower than the one before it.
+// exact one is clearly faster. The settings are measured from the least exact one on, each twice as in choose_size(),
+// up to the first that is clearly slower than the one before it.
 void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens);
 
 // Chooses model.dropout by the passes over the data and the number of parameters.
@@ -60,9 +60,9 @@ void choose_dropout(SizedDraft& sized, const DataSize& data, const tuning::Dropo
 void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens,
                      double warmup_share = tuning::kWarmupShare);
 
-// Learning rates at a width of tuning::kRateWidth: `adam` of Adam and AdamW, which falls with the width to `adam_power`
-// (rate_for()); with Muon it is that of the parameters that are no matrices, while the matrices have `muon`. The
-// reasons go on where those of the rates end.
+// Learning rates at a width of tuning::kRateWidth. `adam` is the rate of Adam and AdamW; rate_for() computes it for
+// other widths, with the power `adam_power`. With Muon, `muon` is the rate of the matrices, and `adam` that of all
+// other parameters. The reasons are appended to those that choose_rates() gives.
 struct RateRule {
   double adam = 0, adam_power = 0, muon = tuning::kMuonRate;
   std::string adam_reason = {}, muon_reason = {};

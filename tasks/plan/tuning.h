@@ -57,7 +57,7 @@ inline constexpr VocabRow kLabelVocab[] = {{1e6, 512}, {5e6, 1024}, {25e6, 2048}
 inline constexpr VocabRow kPairVocab[] = {{3000, 512}, {10000, 2000}, {20000, 4000}, {200000, 8000}, {1e300, 16000}};
 
 // A step's tokens: the tokens of the training divided by the wanted steps, as a power of two, within these limits
-// (kFewestPairStepTokens for a translation).
+// (kFewestPairStepTokens for a translation). While the size of the model is chosen, a step has kFirstStepTokens.
 inline constexpr double kWantedSteps = 3000;
 inline constexpr std::int64_t kFewestStepTokens = 2048, kFewestPairStepTokens = 1024, kMostStepTokens = 32768;
 inline constexpr std::int64_t kFirstStepTokens = 2048;
@@ -67,7 +67,7 @@ inline constexpr std::int64_t kContext = 128, kLongContext = 256, kLeastContext 
 inline constexpr double kLongContextMinutes = 2;
 
 // Learning rates at a width of 128: Muon's for the matrices, and AdamW's for all parameters (beside Muon: for the other
-// ones). They fall with the width to these powers.
+// ones). At another width they are multiplied by (kRateWidth / width)^power.
 inline constexpr double kMuonRate = 0.02, kMuonPower = 0, kAdamRate = 3e-3, kAdamPower = 0.5;
 inline constexpr double kRateWidth = 128;
 // A language model's embedding is also its head, so with few tokens each of its rows gets large gradients at every
@@ -77,8 +77,8 @@ inline constexpr double kFullRateVocab = 2048, kRateVocabPower = 1.5, kLeastRate
 // AdamW's or Adam's rates of other tasks: of translation without Muon, and of models that learn labels from scratch.
 inline constexpr double kTranslationRate = 5e-3, kTranslationPower = 0.5, kLabelRate = 3e-3, kLabelPower = 0.5;
 // Rates of fine-tuning (docs/learning.md): of Muon, of AdamW for text, translations and conversations, and of AdamW for
-// labels. Higher ones undo what the weights know. Adapters learn at a multiple of AdamW's rate. For all but labels they
-// are those of up to so many passes over the data: for more passes the rate times the passes stays what it is there.
+// labels. Higher ones undo what the weights know. Adapters learn at a multiple of AdamW's rate. For a training of
+// P > `passes` passes over the data, the rates, except those for labels, are multiplied by `passes` / P.
 struct TunedRates {
   double adam, passes;
 };

@@ -11,8 +11,9 @@ namespace tapeformer {
 // scores. The n-gram model does not see beyond the beginning of a window either, nor of a document if the model keeps
 // within documents. If all validation text is evaluated and `has_bytes`, xz compresses its text too.
 //
-// Both read only so much of the text that they take about half of the seconds each on one core; n-grams the beginning
-// of the training text, xz its end, and at most 64 MiB. The memory is bounded as well. Throws what `progress` throws.
+// Each reads only as much text as it can in about half of the seconds on one core: the n-gram model learns from the
+// beginning of the training text, xz reads its end and the beginning of the validation text, 64 MiB at most. The memory
+// is bounded as well. Throws what `progress` throws.
 Baselines text_baselines(const CausalModel& model, const LanguageData& data, const WindowOptions& options,
                          bool has_bytes, double seconds, const ProgressCallback& progress);
 
