@@ -75,7 +75,7 @@ struct InfoRequest {
   std::string target;                  // a configuration file or a run's folder; empty: the defaults
   ConfigOverrides overrides;           // options that change the target's configuration
   std::optional<std::string> minutes;  // plans a new training of so many minutes, as `train` does
-  // How long some steps are run and timed, about; 0: no step is run, and only what needs none is computed.
+  // About how many seconds steps are run and timed; 0: no step is run, and only what needs none is computed.
   double seconds = 4;
 };
 // Throws UsageError for a configuration that is not valid, and Error for a run or data that cannot be read.

@@ -16,11 +16,11 @@ namespace tapeformer::cli {
 struct SweepRequest {
   std::string config;  // the file of the configuration
   ConfigOverrides overrides = {};
-  // WIDTH or LAYERSxWIDTH each, in any order; empty: planned_widths() of the configuration's.
+  // WIDTH or LAYERSxWIDTH each, in any order; empty: planned_widths() of the configuration's width.
   std::vector<std::string> sizes = {};
   std::vector<std::int64_t> seeds = {1};
-  std::optional<double> tokens = {};   // the tokens that each training reads, about
-  std::optional<double> minutes = {};  // of all trainings together, about; given if `tokens` is not
+  std::optional<double> tokens = {};   // about how many tokens each training reads
+  std::optional<double> minutes = {};  // about how long all trainings take together; given if `tokens` is not
   std::string entropy = "free";        // as for irreducible_loss()
   std::filesystem::path out;
 };

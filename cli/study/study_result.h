@@ -15,8 +15,8 @@ namespace tapeformer::cli {
 //    {"mean", "least", "most", "seeds": [number or null]}}, "failures", "seconds"}]}.
 // A check holds if the means differ as it says, and every seed of the lower side is below every seed of the other.
 // "shown" is whether all hold, null if the study has none. For a check, the loss of a training that failed counts
-// as infinitely high; a check of another measure that some seed has not does not hold. The mean, the least and the most
-// are over the seeds that did not fail, and null if all failed. The "options" at the top are those of the study,
+// as infinitely high; a check of another measure does not hold if a seed lacks the measure. The mean, the least and the
+// most are over the seeds that did not fail, and null if all failed. The "options" at the top are those of the study,
 // followed by `extra`.
 nlohmann::ordered_json study_json(const Study& study, std::span<const StudyRun> runs, const TrainOptions& extra);
 

@@ -55,7 +55,7 @@ struct TreeNode {
   std::int64_t parent = -1;  // its index in Tree::nodes; -1: the node is at the top
   std::string text;
   std::vector<std::pair<std::string, double>> numbers = {};  // by name
-  std::string note = {};                                     // what stands after the numbers
+  std::string note = {};                                     // a text after the numbers
 };
 struct Tree {
   std::string name;
