@@ -23,7 +23,7 @@ struct RunSummary {
   std::string unit;  // the unit of the loss: "nats per token"; losses with different units cannot be compared
   // The results of the best evaluation: of the best checkpoint, or of the average if its evaluation is better.
   std::optional<double> best_loss, bits_per_byte;
-  std::optional<double> best_tokens;  // the targets that training had scored by then; of an average: by its last step
+  std::optional<double> best_tokens;  // TrainingState::tokens at that evaluation; of an average: at its last step
   // Its other metrics, by name, BLEU last. If the best evaluation has no BLEU, since not every evaluation has it, this
   // is the BLEU of the last evaluation of the training that has it, and bleu_step is the step of that evaluation.
   std::vector<std::pair<std::string, double>> measures;
