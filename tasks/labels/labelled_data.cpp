@@ -69,6 +69,26 @@ void warn_of_labels(const std::string& file, std::span<const LabelledExample> ex
   }
 }
 
+// The examples that stay when some are held out, by how often each label occurs in them.
+class KeptLabels {
+ public:
+  explicit KeptLabels(std::unordered_map<std::string, std::int64_t> counts) : counts_(std::move(counts)) {}
+
+  // Holds out an example, unless it is the only one left with one of its labels. Returns whether it did.
+  bool hold_out(const LabelledExample& example) {
+    bool is_last = false;
+    for (const std::string& label : example.labels) is_last |= !label.empty() && --counts_.at(label) == 0;
+    if (!is_last) return true;
+    for (const std::string& label : example.labels) {
+      if (!label.empty()) ++counts_.at(label);
+    }
+    return false;
+  }
+
+ private:
+  std::unordered_map<std::string, std::int64_t> counts_;
+};
+
 // Throws Error if a tokenizer cannot be learned from a text of the examples.
 void require_utf8(const ResolvedConfig& config, std::span<const LabelledExample> examples, const std::string& file) {
   if (config.tokenizer.kind == TokenizerKind::bpe) return;
@@ -115,6 +135,7 @@ std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, do
   // The most frequent labels come first. So a label with too few examples to give any cannot make a frequent one give
   // more than its share.
   std::ranges::stable_sort(labels, std::greater(), [&](std::string_view label) { return of_label.at(label).size(); });
+  KeptLabels left(kinds.counts);
   std::vector<bool> is_held_out(examples.size(), false);
   std::int64_t seen = 0, taken = 0;
   for (const std::string_view label : labels) {
@@ -123,9 +144,13 @@ std::vector<LabelledExample> hold_out(std::vector<LabelledExample>& examples, do
     shuffle(own, random);
     seen += std::ssize(own);
     const auto owed = static_cast<std::int64_t>(fraction * static_cast<double>(seen)) - taken;
-    const std::int64_t count = std::min(owed, std::ssize(own) - 1);
-    for (const std::int64_t i : std::span(own).first(count)) is_held_out[i] = true;
-    taken += count;
+    std::int64_t count = std::min(owed, std::ssize(own) - 1);
+    for (const std::int64_t i : own) {
+      if (count <= 0) break;
+      if (!left.hold_out(examples[i])) continue;
+      is_held_out[i] = true;
+      --count, ++taken;
+    }
   }
   std::vector<LabelledExample> kept, held_out;
   for (std::size_t i = 0; i < examples.size(); ++i) {

@@ -84,6 +84,20 @@ TEST_CASE("task data: sentences are held out by the rarest of their labels") {
   CHECK(single.size() == 2);
 }
 
+TEST_CASE("task data: the only example of a label stays, though it counts for another label") {
+  bool is_any_held_out = false;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    std::vector<LabelledExample> examples{{{"x", "x", "x", "x"}, {"common", "common", "common", "rare"}},
+                                          {{"y"}, {"rare"}}};
+    const std::vector<LabelledExample> valid = hold_out(examples, 0.5, seed);
+    is_any_held_out |= !valid.empty();
+    CHECK(count_labels(examples).contains("common"));
+    CHECK(valid.size() + examples.size() == 2);
+  }
+  CHECK(is_any_held_out);
+}
+
 TEST_CASE("task data: swapped columns, and a first line that names columns, are told") {
   const CacheFolder folder;
   const auto read = [&](const std::string& text, const std::string& kind) {
