@@ -1,6 +1,9 @@
 #include "train/distributed/local_steps.h"
 
+#include <cmath>
+
 #include "autograd/kernels/elementwise/elementwise.h"
+#include "core/error.h"
 #include "nn/optim/optimizers.h"
 
 namespace tapeformer {
@@ -37,7 +40,9 @@ void LocalStepsOptimizer::outer_step(std::int64_t step) {
     kernels::axpby(change, share, shared_.data<T>(), T{0}, values.numel());
     kernels::axpby(change, -share, values.data<T>(), T{1}, values.numel());
   });
-  outer_.step(options_.outer_lr, step);
+  const double norm = outer_.step(options_.outer_lr, step);
+  check(std::isfinite(norm), "step ", step, ": the mean change of the weights in the last ", options_.sync_every,
+        " steps is not a finite number; a lower optimizer.lr or train.outer_lr may help");
   values.copy_from(shared_);
 }
 

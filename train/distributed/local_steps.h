@@ -14,7 +14,7 @@ struct LocalStepsOptions {
 // θ that all ranks share; after them rank r has the values θ_r. Then an outer step of SGD with Nesterov momentum
 // updates θ by the mean change Δ = 1/N Σ_r (θ − θ_r), and all ranks continue from the result. The outer momentum is
 // sharded over the ranks; the states of the local optimizers stay on their ranks. Between two outer steps the values of
-// the ranks differ.
+// the ranks differ. An outer step throws Error, on all ranks, if Δ is not finite.
 class LocalStepsOptimizer : public Optimizer {
  public:
   // `make` makes the local optimizer; `ranks`, `precision` and `bucket` are as for ShardedOptimizer, which does the

@@ -1,6 +1,10 @@
 // Ranks that make several steps of their own between shared ones (train.sync_every).
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <limits>
+
+#include "core/error.h"
 #include "tests/train/distributed/rank_runs.h"
 
 using namespace tapeformer;
@@ -71,6 +75,21 @@ TEST_CASE("local steps: three of them, then an outer step of Nesterov's momentum
       expected.slab.values().mark_changed();
       CHECK(largest_difference(toy.weights(), shared) < 1e-6);
     }
+  });
+}
+
+TEST_CASE("local steps: weights of one rank that are not finite are an error of all") {
+  const CacheFolder folder;
+  run_ranks(2, [&](Communicator& ranks) {
+    const Toy toy(local_config(2, 2, 0.7, 0.9));
+    const auto optimizer = make_optimizer(toy.resolved, toy.slab, ranks);
+    std::ranges::fill(toy.slab.gradients().span<float>(), 0.0f);
+    optimizer->step(1e-3, 1);
+    if (ranks.rank() == 1) toy.slab.values().span<float>()[0] = std::numeric_limits<float>::infinity();
+    CHECK_THROWS_WITH_AS(optimizer->step(1e-3, 2),
+                         "step 2: the mean change of the weights in the last 2 steps is not a finite number; a lower "
+                         "optimizer.lr or train.outer_lr may help",
+                         Error);
   });
 }
 
