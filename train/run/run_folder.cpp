@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <system_error>
+#include <thread>
 
 #include "core/error.h"
 #include "train/run/checkpoint_store.h"
@@ -126,8 +128,14 @@ RunReference find_run(const fs::path& path) {
 
 RunLock::RunLock(const RunFolder& run) : fd_(::open(run.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   check(fd_ >= 0, "cannot open ", run.root.string(), ": ", std::generic_category().message(errno));
-  // Other errors mean that the file system has no locks: the run is trained without one.
-  if (::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  // is_in_training() of another process may hold a lock for a moment, a training holds it for longer.
+  constexpr int kTries = 20;
+  constexpr std::chrono::milliseconds kPause(10);
+  for (int i = 0; i < kTries; ++i) {
+    if (i > 0) std::this_thread::sleep_for(kPause);
+    // Other errors mean that the file system has no locks: the run is trained without one.
+    if (::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  }
   ::close(fd_);
   fail(run.root.string(), ": another process is training this run");
 }

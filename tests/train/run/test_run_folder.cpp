@@ -1,11 +1,15 @@
 // The folder of a run: its files, and which paths mean it.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -161,6 +165,18 @@ TEST_CASE("run folder: RUN is a run or one checkpoint of it") {
   refused(f.run.tokenizer(), " is not a run: it has no config.toml");
   write_file(f.run.best(), "nonsense\n");
   refused(f.run.best(), " names no checkpoint of the run");
+}
+
+TEST_CASE("run folder: whoever looks for a moment whether a run is in training keeps no training from it") {
+  const CheckpointedRun f;
+  const int fd = ::open(f.run.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  REQUIRE(::flock(fd, LOCK_SH | LOCK_NB) == 0);  // as is_in_training() does
+  std::thread looker([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    ::close(fd);
+  });
+  CHECK_NOTHROW(RunLock(f.run));
+  looker.join();
 }
 
 TEST_CASE("run folder: one writer at a time") {
