@@ -14,8 +14,9 @@ SentenceObjective::SentenceObjective(const ResolvedConfig& config, SentenceData 
       model_(make_model_with_heads(config, model_vocabulary(config, *data_.tokenizer))) {
   const RowFrame frame = row_frame(*model_, *data_.tokenizer);
   train_ = encode_sentences(data_.train, data_.text.origin(), *data_.tokenizer, frame);
-  valid_ = encode_sentences(data_.valid, (data_.valid_text ? *data_.valid_text : data_.text).origin(), *data_.tokenizer,
-                            frame);
+  const ParallelText& valid_text = data_.valid_text ? *data_.valid_text : data_.text;
+  const std::size_t first = data_.valid_text ? 1 : data_.train.size() + 1;  // the last part of a text validates
+  valid_ = encode_sentences(data_.valid, valid_text.origin(), *data_.tokenizer, frame, first);
   check(!train_.empty(), data_.text.origin(), ": no pair of sentences is left to train on, all are for validation");
   order_ = EpochOrder(std::ssize(train_), static_cast<std::uint64_t>(config.train.seed));
 }

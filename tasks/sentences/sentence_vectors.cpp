@@ -37,11 +37,11 @@ SentenceRow encode_sentence(std::string_view text, const std::string& where, con
 }  // namespace
 
 std::vector<SentenceRows> encode_sentences(std::span<const SentencePair> pairs, const std::string& origin,
-                                           const Tokenizer& tokenizer, const RowFrame& frame) {
+                                           const Tokenizer& tokenizer, const RowFrame& frame, std::size_t first) {
   std::vector<SentenceRows> rows;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if (pairs[i].source.empty() && pairs[i].target.empty()) continue;
-    const std::string where = str_cat(origin, ": pair ", i + 1, ": ");
+    const std::string where = str_cat(origin, ": pair ", first + i, ": ");
     rows.push_back({encode_sentence(pairs[i].source, where, tokenizer, frame),
                     encode_sentence(pairs[i].target, where, tokenizer, frame)});
   }

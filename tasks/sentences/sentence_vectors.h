@@ -25,9 +25,10 @@ struct SentenceRows {
 };
 
 // Encodes pairs of sentences; pairs of two empty sentences are left out. Throws Error that begins with the origin and
-// the number of the pair, for a sentence without tokens or longer than the model reads.
+// the number of the pair, for a sentence without tokens or longer than the model reads. The first pair has the number
+// `first`, since the pairs may be a later part of their text.
 std::vector<SentenceRows> encode_sentences(std::span<const SentencePair> pairs, const std::string& origin,
-                                           const Tokenizer& tokenizer, const RowFrame& frame);
+                                           const Tokenizer& tokenizer, const RowFrame& frame, std::size_t first = 1);
 
 // Returns the vectors of sentences, each divided by its length: (N, F).
 Variable unit_vectors(Tape& tape, const Model& model, std::span<const SentenceRow* const> rows);

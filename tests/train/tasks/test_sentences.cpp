@@ -111,6 +111,12 @@ TEST_CASE("sentences: keys that have no meaning, and data that does not fit, are
   CHECK_THROWS_WITH_AS(SentenceToy{of_file},
                        (of_file.data.pairs + ": pair 3: expected two sentences, got one without tokens").c_str(),
                        Error);
+  of_file.data.valid_fraction = 0.5;
+  of_file.data.pairs = folder.write("held-out.tsv", "ab\tba\nba\tab\nab\tba\ncd\t\n").string();
+  CHECK_THROWS_WITH_AS(SentenceToy{of_file},
+                       (of_file.data.pairs + ": pair 4: expected two sentences, got one without tokens").c_str(),
+                       Error);
+  of_file.data.valid_fraction = 0;
   of_file.data.pairs = folder.write("long.tsv", "ab\tba\naaaaaaaaaaaaaaaaa\tb\n").string();
   CHECK_THROWS_WITH_AS(
       SentenceToy{of_file},
