@@ -13,6 +13,16 @@ constexpr std::string_view kDocumentStart = "-DOCSTART-";
 constexpr std::size_t kConlluColumns = 10;
 constexpr std::int64_t kConlluUpos = 3;  // the index of this column
 
+// Whether the first column of CoNLL-U is that of several words together ("1-2") or of a word that is not written
+// ("1.1").
+bool is_no_single_word(std::string_view number) {
+  constexpr std::string_view kDigits = "0123456789";
+  const std::size_t mark = number.find_first_not_of(kDigits);
+  if (mark == 0 || mark == number.npos || (number[mark] != '-' && number[mark] != '.')) return false;
+  const std::string_view rest = number.substr(mark + 1);
+  return !rest.empty() && rest.find_first_not_of(kDigits) == rest.npos;
+}
+
 std::size_t count_conll_columns(std::span<const std::string_view> lines) {
   for (const std::string_view line : lines) {
     if (!ends_conll_sentence(line) && !line.starts_with('#')) return conll_columns(line).size();
@@ -35,7 +45,7 @@ bool is_conll_word(std::string_view line, std::size_t columns) {
   if (ends_conll_sentence(line)) return false;
   const std::vector<std::string> fields = conll_columns(line);
   if (line.starts_with('#') && (line.find(" = ") != line.npos || fields.size() != columns)) return false;
-  return fields.size() != kConlluColumns || fields[0].find_first_of("-.") == std::string::npos;
+  return fields.size() != kConlluColumns || !is_no_single_word(fields[0]);
 }
 
 std::int64_t conll_word_column(std::size_t columns) { return columns == kConlluColumns ? 1 : 0; }

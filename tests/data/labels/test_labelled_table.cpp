@@ -114,6 +114,10 @@ TEST_CASE("labelled table: CoNLL's columns, apart by spaces or tabs, with docume
   CHECK(words("a.conllu", conllu) == std::vector<Fields>{{"In/ADP", "dem/DET", "Haus/NOUN"}});
   CHECK(words("a.txt", conllu, {.label_column = "8", .text_column = "3"}) ==
         std::vector<Fields>{{"in/case", "der/det", "Haus/root"}});
+  CHECK(words("a.conllu", conllu + "3.1\tx\tx\tX\t_\t_\t_\t_\t_\t_\n") == words("a.conllu", conllu));
+  const std::string ten = "U.S.\t1\t2\t3\t4\t5\t6\t7\t8\tB-LOC\nx-ray\t1\t2\t3\t4\t5\t6\t7\t8\tO\n";
+  CHECK(words("a.conll", ten, {.label_column = "-1", .text_column = "1"}) ==
+        std::vector<Fields>{{"U.S./B-LOC", "x-ray/O"}});
   CHECK(words("a.txt", "New York\tB-LOC\nis\tO\n") == std::vector<Fields>{{"New York/B-LOC", "is/O"}});
   CHECK_THROWS_WITH_AS(words("a.conll", "EU NNP B-ORG\nrejects O\n"),
                        "a.conll:2: expected 3 columns as in the first word's line, got 2", Error);
