@@ -39,7 +39,9 @@ std::vector<std::string> conll_columns(std::string_view line) {
   return columns;
 }
 
-bool ends_conll_sentence(std::string_view line) { return line.empty() || line.starts_with(kDocumentStart); }
+bool ends_conll_sentence(std::string_view line) {
+  return line.find_first_not_of(" \t") == line.npos || line.starts_with(kDocumentStart);
+}
 
 bool is_conll_word(std::string_view line, std::size_t columns) {
   if (ends_conll_sentence(line)) return false;

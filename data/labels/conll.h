@@ -13,7 +13,7 @@ namespace tapeformer {
 
 // The columns of a line in CoNLL format: separated by tabs if the line has one, else by spaces.
 std::vector<std::string> conll_columns(std::string_view line);
-// Whether a line in CoNLL format ends a sentence: it is empty, or -DOCSTART-.
+// Whether a line in CoNLL format ends a sentence: it has nothing but spaces and tabs, or is -DOCSTART-.
 bool ends_conll_sentence(std::string_view line);
 // Whether a line in CoNLL format is a word with this number of columns. It is none if it ends a sentence, is a comment,
 // or is a line of CoNLL-U for several words together ("1-2") or for a word that is not written ("1.1").

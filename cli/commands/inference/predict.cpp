@@ -102,8 +102,10 @@ class Predictor {
         std::vector<std::string> fields = conll_columns(text);
         const std::string& column = arguments_.text_column;
         const auto count = std::ssize(fields);
-        sentence.example.pieces.push_back(
-            std::move(fields[column.empty() ? conll_word_column(fields.size()) : column_index(column, count, where)]));
+        std::string& word =
+            fields[column.empty() ? conll_word_column(fields.size()) : column_index(column, count, where)];
+        check(!word.empty(), where, "expected a word, got an empty column");
+        sentence.example.pieces.push_back(std::move(word));
       }
       sentence.example.labels.resize(sentence.example.pieces.size());
     });

@@ -257,6 +257,12 @@ TEST_CASE("labels: predict reads CoNLL's words and writes every line as it is, w
   const std::string asked = "# id = 1\nEU NNP\nrejects VBZ\nTom NNP\n\n\n-DOCSTART- -X-\n\nEU\tNNP\n";
   CHECK(result_of(box, "predict run --format conll --batch 1", {}, asked) ==
         "# id = 1\nEU NNP B-ORG\nrejects VBZ O\nTom NNP B-PER\n\n\n-DOCSTART- -X-\n\nEU\tNNP\tB-ORG\n");
+  CHECK(result_of(box, "predict run --format conll", {}, "EU NNP\n \nEU NNP\n\t\n") ==
+        "EU NNP B-ORG\n \nEU NNP B-ORG\n\t\n");
+  const Outcome without_word = box.run("predict run --format conll", {}, "\tNNP\n\nEU\tNNP\n");
+  CHECK(without_word.exit_code == kFailure);
+  CHECK(without_word.out == "\tNNP\n\nEU\tNNP\tB-ORG\n");
+  CHECK(without_word.tells("line 1: expected a word, got an empty column\n"));
   const std::string objects = result_of(box, "predict run --format conll --json", {}, asked);
   CHECK(Json::parse(objects.substr(0, objects.find('\n')))["words"] == Json{"EU", "rejects", "Tom"});
   CHECK(std::count(objects.begin(), objects.end(), '\n') == 2);

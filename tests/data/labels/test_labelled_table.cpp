@@ -115,6 +115,7 @@ TEST_CASE("labelled table: CoNLL's columns, apart by spaces or tabs, with docume
   CHECK(words("a.txt", conllu, {.label_column = "8", .text_column = "3"}) ==
         std::vector<Fields>{{"in/case", "der/det", "Haus/root"}});
   CHECK(words("a.conllu", conllu + "3.1\tx\tx\tX\t_\t_\t_\t_\t_\t_\n") == words("a.conllu", conllu));
+  CHECK(words("a.txt", "EU NNP B-ORG\n \t\nrejects VBZ O\n  \n") == std::vector<Fields>{{"EU/B-ORG"}, {"rejects/O"}});
   const std::string ten = "U.S.\t1\t2\t3\t4\t5\t6\t7\t8\tB-LOC\nx-ray\t1\t2\t3\t4\t5\t6\t7\t8\tO\n";
   CHECK(words("a.conll", ten, {.label_column = "-1", .text_column = "1"}) ==
         std::vector<Fields>{{"U.S./B-LOC", "x-ray/O"}});
