@@ -155,8 +155,9 @@ class Predictor {
   }
 
   std::string json_of(const PendingExample& pending, std::span<const PredictedLabel> own) const {
-    // Empty lines between sentences have no answer.
-    if (own.empty()) return is_conll() && pending.example.pieces.empty() ? "" : "null\n";
+    // Lines between sentences have no answer.
+    const bool has_words = std::ranges::any_of(pending.lines, &std::pair<std::string, bool>::second);
+    if (own.empty()) return is_conll() && !has_words ? "" : "null\n";
     Json json = task_.functions.json(run_.labels, pending.example, own);
     if (pending.cut_tokens > 0) json["cut_tokens"] = pending.cut_tokens;
     return json_text(json) + '\n';

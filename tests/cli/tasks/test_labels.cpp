@@ -263,6 +263,9 @@ TEST_CASE("labels: predict reads CoNLL's words and writes every line as it is, w
   CHECK(without_word.exit_code == kFailure);
   CHECK(without_word.out == "\tNNP\n\nEU\tNNP\tB-ORG\n");
   CHECK(without_word.tells("line 1: expected a word, got an empty column\n"));
+  const std::string one = result_of(box, "predict run --format conll --json", {}, "EU\tNNP\n");
+  const Outcome none_of_two = box.run("predict run --format conll --json", {}, "\n\tNNP\n\nEU\tNNP\n");
+  CHECK(none_of_two.out == "null\n" + one);
   const std::string objects = result_of(box, "predict run --format conll --json", {}, asked);
   CHECK(Json::parse(objects.substr(0, objects.find('\n')))["words"] == Json{"EU", "rejects", "Tom"});
   CHECK(std::count(objects.begin(), objects.end(), '\n') == 2);
