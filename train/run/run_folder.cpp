@@ -38,12 +38,14 @@ fs::path unfinished_config(const RunFolder& run) { return run.root / "config.tom
 bool is_unfinished(const RunFolder& run) { return is_there(unfinished_config(run)) && !is_there(run.config()); }
 
 // Throws Error if the folder has a file that not every run has, and that is not of the run to be made: the run would
-// read it as its own.
+// read it as its own, or draw its page in place of another.
 void require_no_foreign_files(const RunFolder& run) {
   for (const fs::path& path :
        {run.target_tokenizer(), run.tokenizer_config(), run.labels(), run.base(), run.machine(), run.comparison()})
     check(!is_there(path), path.string(),
           " is there already, and the run would read it as its own: give another --out");
+  check(!is_there(run.report()), run.report().string(),
+        " is there already, and the run would replace it: give another --out");
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ std::optional<std::int64_t> checkpoint_step(std::string_view name);
 
 // Throws Error when `root` is a file, contains a run already, or has a file that a run would read as its own though it
 // need not have one (tokenizer-target.json, tokenizer_config.json, labels.json, base.safetensors, machine.json,
-// comparison.json). Writes nothing; call it before long preparations.
+// comparison.json) or would replace (report.html). Writes nothing; call it before long preparations.
 void require_no_run(const std::filesystem::path& root);
 
 // The JSON texts of a run's tokenizers; `target` is empty unless source and target have separate vocabularies. `labels`

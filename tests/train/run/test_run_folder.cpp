@@ -74,6 +74,14 @@ TEST_CASE("run folder: creation refuses a folder with a file that the run would 
   }
 }
 
+TEST_CASE("run folder: creation refuses a folder with a page that the run would replace") {
+  const TempFolder folder;
+  const std::string file = folder.write("report.html", "of something else").string();
+  CHECK_THROWS_WITH_AS(create_run(folder.path, "[model]\n", {"{}", ""}),
+                       (file + " is there already, and the run would replace it: give another --out").c_str(), Error);
+  CHECK(folder.entries() == 1);
+}
+
 TEST_CASE("run folder: creation replaces no other tokenizer") {
   const TempFolder folder;
   const std::string file = folder.write("tokenizer.json", "mine").string();
