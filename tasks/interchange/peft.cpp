@@ -9,6 +9,7 @@
 #include "nn/layers/layers.h"
 #include "nn/optim/parameter_slab.h"
 #include "tasks/common/models.h"
+#include "tasks/interchange/huggingface_keys.h"
 #include "tasks/interchange/huggingface_layout.h"
 #include "train/config/idle_keys.h"
 #include "train/distributed/make_optimizer.h"
@@ -214,11 +215,17 @@ PeftConfig read_config(const fs::path& path) {
   check(init.is_boolean() || init.is_null() || std::ranges::count(kOfAdapters, word) > 0, path.string(),
         ": init_lora_weights: expected true, false, gaussian, eva or orthogonal, which leave the base as it is, got ",
         dump_json(init));
+  const auto number = [&](const char* key, double otherwise) {
+    const Json value = huggingface::value_or(json, key, otherwise);
+    check(value.is_number(), key, ": expected a number, got ", dump_json(value));
+    return value.get<double>();
+  };
   try {
-    PeftConfig config{.alpha = json.value("lora_alpha", 8.0),
-                      .dropout = json.value("lora_dropout", 0.0),
-                      .by_root = json.value("use_rslora", false),
-                      .alphas = json.value("alpha_pattern", Json::object())};
+    PeftConfig config{.alpha = number("lora_alpha", 8),
+                      .dropout = number("lora_dropout", 0),
+                      .by_root = huggingface::boolean_or(json, "use_rslora", false),
+                      .alphas = huggingface::value_or(json, "alpha_pattern", Json::object())};
+    check(config.alphas.is_object(), "alpha_pattern: expected an object, got ", dump_json(config.alphas));
     check(config.alpha > 0, "lora_alpha: expected a number above 0, got ", config.alpha);
     for (const auto& [end, value] : config.alphas.items()) {
       const bool is_path =
@@ -227,7 +234,7 @@ PeftConfig read_config(const fs::path& path) {
       check(value.is_number(), "alpha_pattern: ", end, ": expected a number, got ", dump_json(value));
     }
     return config;
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     fail(path.string(), ": ", error.what());
   }
 }

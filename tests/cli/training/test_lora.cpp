@@ -243,7 +243,10 @@ TEST_CASE("lora: adapters of PEFT that do not fit, or are of another kind, are r
   refuses("\"alpha_pattern\": {", "\"alpha_pattern\": {\"h.[0-3].attn.c_attn\": 4,",
           "adapters/adapter_config.json: alpha_pattern: expected ends of the modules' paths, got the regular "
           "expression h.[0-3].attn.c_attn");
-  refuses("\"lora_alpha\": 16.0", "\"lora_alpha\": \"x\"", "adapters/adapter_config.json: …");
+  refuses("\"lora_alpha\": 16.0", "\"lora_alpha\": \"x\"",
+          R"(adapters/adapter_config.json: lora_alpha: expected a number, got "x")");
+  refuses("\"bias\"", "\"use_rslora\": 1, \"bias\"",
+          "adapters/adapter_config.json: use_rslora: expected true or false, got 1");
   auto tensors = tapeformer::read_safetensors(box / "adapters/adapter_model.safetensors");
   const auto refuses_tensors = [&](const std::string& message) {
     tapeformer::write_safetensors(box / "adapters/adapter_model.safetensors", {tensors.begin(), tensors.end()});
