@@ -25,7 +25,8 @@ std::string setting(const nlohmann::json& config, const char* key, const std::st
 // The template of a list [{"name": …, "template": …}] that is called default.
 std::string default_template(const nlohmann::json& list, const std::string& origin) {
   for (const nlohmann::json& entry : list) {
-    if (entry.is_object() && entry.value("name", "") == "default") return setting(entry, "template", origin);
+    if (entry.is_object() && entry.value("name", nlohmann::json()) == "default")
+      return setting(entry, "template", origin);
   }
   fail(origin, ": chat_template: expected one that is called default, got none");
 }

@@ -230,7 +230,7 @@ TEST_CASE("conversations: settings are read as Hugging Face writes them") {
   CHECK(read.bos_token == "<s>");
   CHECK(read.eos_token.empty());
   const ChatSettings other = ChatSettings::from_json(
-      R"({"eos_token": {"content": "</s>"}, "bos_token": null, "chat_template": [{"name": "tool", "template": "t"}, {"name": "default", "template": "d"}]})",
+      R"({"eos_token": {"content": "</s>"}, "bos_token": null, "chat_template": [{"name": 1, "template": "t"}, {"name": "default", "template": "d"}]})",
       "x");
   CHECK(other.chat_template == "d");
   CHECK(other.eos_token == "</s>");
