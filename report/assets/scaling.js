@@ -5,7 +5,8 @@
   const axes = {N: "N, parameters without embeddings and heads", D: "D, tokens of training", C: "C = 6ND, operations of training"};
   const colours = ["#2f7ed8", "#1b1f24", "#d9534f"];
   if (matchMedia("(prefers-color-scheme: dark)").matches) colours[1] = "#e4e8ec";
-  const short = (value) => Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(3).replace(/\.?0*e\+?/, "e") : number(value);
+  // A number that is too large for JSON is null.
+  const short = (value) => value === null ? "∞" : Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(3).replace(/\.?0*e\+?/, "e") : number(value);
   const interval = (value) => `${short(value.value)} [${short(value.low)}, ${short(value.high)}]`;
   const percent = (share) => (share > 0 ? "+" : "") + (100 * share).toFixed(2) + " %";
 
@@ -24,10 +25,14 @@
     return tapeformer.table(rows);
   }
 
-  // The chart has logarithms on both axes. A series is [name, points], a point [x, low, loss, high].
+  // The chart has logarithms on both axes. A series is [name, points], a point [x, low, loss, high]. What is 0 or infinite
+  // is drawn at the edge.
   function chart(law) {
     const place = element("div", {className: "chart"}), reading = element("div", {className: "reading quiet"});
-    const series = [["law, with 90 % of the bootstrap", law.curve.x.map((x, i) => [x, law.curve.low[i], law.curve.loss[i], law.curve.high[i]])],
+    const drawable = [law.curve.low, law.curve.loss, law.curve.high].flat().filter((loss) => loss > 0);
+    const least = Math.min(...drawable), most = Math.max(...drawable);
+    const inside = (loss) => loss === null ? most : Math.max(loss, least);
+    const series = [["law, with 90 % of the bootstrap", law.curve.x.map((x, i) => [x, ...["low", "loss", "high"].map((key) => inside(law.curve[key][i]))])],
       ["trained", law.places.map(([x, loss]) => [x, loss, loss, loss])]];
     if (data.sweep && law.law === "L(N)") {
       const loss = data.sweep.measured;

@@ -52,3 +52,28 @@ TEST_CASE("scaling page: a chart of the law, the prediction and the trainings, w
   CHECK(dom.find("small &lt;b&gt;") != dom.npos);
   CHECK(count(dom, "<canvas") >= 1);
 }
+
+TEST_CASE("scaling page: numbers that are too large for JSON are infinite, and their charts are drawn") {
+  const Json law{
+      {"law", "L(N)"},
+      {"of", {"N"}},
+      {"points", 4},
+      {"fitted", true},
+      {"irreducible", {{"value", 0}, {"low", 0}, {"high", 1.3}}},
+      {"terms", Json::array({{{"exponent", {{"value", 0.004}, {"low", -0.001}, {"high", 0.01}}},
+                              {"scale", {{"value", 7e138}, {"low", 4e41}, {"high", nullptr}}}}})},
+      {"residual", 0.0016},
+      {"places", {{1e5, 3.8}, {1e6, 3.7}}},
+      {"curve", {{"x", {1e5, 1e6, 1e7}}, {"loss", {3.8, 3.7, 3.6}}, {"low", {3.7, 3, 0}}, {"high", {3.9, 8, nullptr}}}},
+      {"prediction", {{"x", {1e7}}, {"loss", 3.6}, {"low", 0}, {"high", nullptr}}}};
+  const Json result{{"unit", "nats per token"},
+                    {"runs", Json::array({{{"name", "a"}, {"N", 1e5}, {"D", 1e3}, {"C", 6e8}, {"loss", 3.8}}})},
+                    {"laws", Json::array({law})},
+                    {"skipped", Json::array()}};
+  if (!has_browser()) return;
+  const std::string dom = opened(scaling_page(result));
+  CHECK(dom.find("7e138 [4e41, ∞]") != dom.npos);
+  CHECK(dom.find("3.6 [0, ∞]") != dom.npos);
+  CHECK(count(dom, "<canvas") >= 1);
+  CHECK(dom.find("<h2>Trainings</h2>") != dom.npos);
+}

@@ -252,6 +252,16 @@ TEST_CASE("scaling sweep: plans widths, and measures what fits into the minutes"
   CHECK(json_of(box, command) == result);  // it measures no second time
 }
 
+TEST_CASE("scaling sweep: goes on with a prediction that has an infinite bound, which is null in its file") {
+  const Sandbox box("gpt");
+  // After one step the losses hardly depend on the size, so that hardly anything bounds the exponent and N_c.
+  const std::string command =
+      "scaling sweep tiny.toml --sizes 8 16 24 32 64 --tokens 256 --json --out sweep --model.layers 1 --eval.batches 1";
+  const Json result = json_of(box, command);
+  REQUIRE(Json::parse(box.read("sweep/prediction.json"))["terms"][0]["scale"]["high"].is_null());
+  CHECK(json_of(box, command) == result);
+}
+
 TEST_CASE("scaling sweep: what does not go together is refused in one line") {
   const Sandbox box("gpt");
   box.write("pairs.toml", "[model]\ntype = \"transformer\"\n[data]\npairs = \"pairs.tsv\"\n");
