@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/text/utf8.h"
 #include "report/page.h"
+#include "train/loop/run_summary.h"
 #include "train/machine/machine.h"
 #include "train/run/checkpoint.h"
 #include "train/run/metrics.h"
@@ -143,6 +144,7 @@ Json run_report_data(std::span<const RunFolder> runs) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     data["runs"].push_back({{"name", name_of(runs[i])},
                             {"config", read_file(runs[i].config())},
+                            {"unit", loss_unit(runs[i])},
                             {"train", columns_of(lines[i].train, per_point)},
                             {"last", last_of(lines[i].train)},
                             {"eval", columns_of(lines[i].eval, 1)},

@@ -10,6 +10,7 @@
 #include "cli/terminal/results.h"
 #include "core/files.h"
 #include "report/page.h"
+#include "train/loop/run_summary.h"
 #include "train/run/metrics.h"
 #include "train/run/run_folder.h"
 
@@ -170,8 +171,11 @@ std::string study_text(const Json& result) {
 
 Json with_curves(Json result, std::span<const StudyRun> runs) {
   std::vector<std::map<std::int64_t, std::vector<double>>> losses(result["variants"].size());
+  result["units"] = Json::array();
   for (const StudyRun& run : runs) {
     if (!is_there(RunFolder{run.folder}.metrics())) continue;
+    const std::string unit = loss_unit({run.folder});
+    if (!unit.empty() && std::ranges::count(result["units"], Json(unit)) == 0) result["units"].push_back(unit);
     for (const Json& line : read_metrics(RunFolder{run.folder}.metrics())) {
       if (!line.contains("eval_loss") || !line["eval_loss"].is_number() || line.contains("averaged")) continue;
       losses[run.variant][line["step"]].push_back(line["eval_loss"]);

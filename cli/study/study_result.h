@@ -23,8 +23,8 @@ nlohmann::ordered_json study_json(const Study& study, std::span<const StudyRun> 
 // Returns that JSON as a text for people: a table of the variants, and the claim with its checks.
 std::string study_text(const nlohmann::ordered_json& result);
 
-// Returns that JSON with the curves for the page: "variants" gain "curve": {"step", "mean", "least", "most"}, lists of
-// the validation loss over the seeds.
+// Returns that JSON with what the page has of the runs: "variants" gain "curve": {"step", "mean", "least", "most"},
+// lists of the validation loss over the seeds, and "units" are the different units of these losses.
 nlohmann::ordered_json with_curves(nlohmann::ordered_json result, std::span<const StudyRun> runs);
 
 }  // namespace tapeformer::cli

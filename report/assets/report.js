@@ -15,8 +15,9 @@
   const series = (title, parts, small = true) => ({title, parts, small});
   const train = (...keys) => ({from: "train", keys, label: "training"});
   const evaluation = (...keys) => ({from: "eval", keys, label: "validation"});
+  const units = [...new Set(data.runs.map((run) => run.unit).filter(Boolean))];
   const charts = [
-    series("Loss, nats", [train("unsmoothed_loss", "loss"), evaluation("eval_loss")], false),
+    series(["Loss", units.join(" and ")].filter(Boolean).join(", "), [train("unsmoothed_loss", "loss"), evaluation("eval_loss")], false),
     series("Learning rate", [train("lr")]),
     series("Norm of the gradient", [train("grad_norm")]),
     series("Tokens a second", [train("tokens_per_s")]),

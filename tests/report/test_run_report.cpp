@@ -57,6 +57,7 @@ TEST_CASE("report: the curves are the numbers of metrics.jsonl, training and eva
   CHECK(data["runs"][0] ==
         Json{{"name", "a"},
              {"config", "[model]\n"},
+             {"unit", "nats per token"},
              {"train", {{"step", {1, 2, 3}}, {"loss", {2.12346, nullptr, 1.25}}, {"lr", {0.5, nullptr, 0.25}}}},
              {"last", {{"step", 3}, {"loss", 1.25}}},
              {"eval", {{"step", {2}}, {"eval_loss", {1.5}}, {"eval_bleu", {33}}}},
@@ -64,6 +65,19 @@ TEST_CASE("report: the curves are the numbers of metrics.jsonl, training and eva
              {"watch", Json::object()},
              {"samples", Json::array()},
              {"machines", Json::array()}});
+}
+
+TEST_CASE("report: the loss has the unit of the run's family; none if the configuration is of another version") {
+  const TempFolder folder;
+  const RunFolder vectors = write_run(folder, "vectors", 100, "[model]\ntype = \"glove\"\n"),
+                  other = write_run(folder, "other", 100, "[model]\nwings = 2\n");
+  const RunFolder both[] = {vectors, other};
+  const Json data = run_report_data(both);
+  CHECK(data["runs"][0]["unit"] == "weighted squared error per pair");
+  CHECK(data["runs"][1]["unit"] == "");
+  if (!has_browser()) return;
+  CHECK(opened(run_report({&vectors, 1})).find("<h2>Loss, weighted squared error per pair</h2>") != std::string::npos);
+  CHECK(opened(run_report({&other, 1})).find("<h2>Loss</h2>") != std::string::npos);
 }
 
 TEST_CASE("report: the training losses of several tasks are curves of their own") {
@@ -289,7 +303,7 @@ TEST_CASE("report: a browser draws a line for each layer, lists samples and mach
   const RunFolder run = write_watched_run(folder, "watched", 300);
   const std::string dom = opened(with_script(run_report({&run, 1}), kWatcher));
   CHECK(told(dom, "titles") ==
-        "Loss, nats|Learning rate|Norm of the gradient|Tokens a second|Validation: perplexity|"
+        "Loss, nats per token|Learning rate|Norm of the gradient|Tokens a second|Validation: perplexity|"
         "Validation: bits per byte|Norm of each layer's gradient|Norm of each layer's weights|Root mean square of each "
         "layer's output|Samples|Machine and version");
   CHECK(told(dom, "layers").find("blocks.0 0.5") != std::string::npos);

@@ -152,6 +152,14 @@ std::optional<double> RunSummary::measured(std::string_view name) const {
   return found != measures.end() ? std::optional(found->second) : std::nullopt;
 }
 
+std::string loss_unit(const RunFolder& run) {
+  try {
+    return stored_config(load_run_config(run.config())).task_row().loss_unit;
+  } catch (const Error&) {
+    return "";
+  }
+}
+
 RunSummary summarize_run(const RunFolder& run) {
   const ResolvedConfig config = stored_config(load_run_config(run.config()));
   RunSummary summary;

@@ -40,6 +40,9 @@ struct RunSummary {
   std::optional<double> measured(std::string_view name) const;
 };
 
+// Returns the unit of a run's losses (RunSummary::unit); "" if its configuration cannot be read, such as that of
+// another version.
+std::string loss_unit(const RunFolder& run);
 // Reads the summary of a run. Throws Error if a file of the run is damaged.
 RunSummary summarize_run(const RunFolder& run);
 // Returns the runs in a folder, at any depth, ordered by their paths; if the folder is a run itself, only that run.

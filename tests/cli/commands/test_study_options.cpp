@@ -2,9 +2,12 @@
 #include <doctest/doctest.h>
 
 #include "cli/study/study_file.h"
+#include "cli/study/study_result.h"
 #include "cli/study/study_runs.h"
 #include "core/error.h"
+#include "report/study_page.h"
 #include "tests/cli/sandbox.h"
+#include "tests/report/browser.h"
 
 using namespace tapeformer::cli;
 
@@ -39,4 +42,20 @@ TEST_CASE("study: --list stands alone") {
   check_errors(box, kUsage,
                {{"study warmup --list", "study excludes --list (see --help)"},
                 {"study --list --out new", "--out excludes --list (see --help)"}});
+}
+
+TEST_CASE("study: the page has the unit of the validation losses") {
+  using Json = nlohmann::ordered_json;
+  const Sandbox box;
+  box.write("vectors-1/config.toml", "[model]\ntype = \"glove\"\n");
+  box.write("vectors-1/metrics.jsonl", "{\"step\":1,\"eval_loss\":0.5}\n{\"step\":2,\"eval_loss\":0.25}\n");
+  box.write("vectors.toml", "title = \"t\"\nclaim = \"c\"\n[[variants]]\nname = \"vectors\"\n");
+  const Study study = load_study(box / "vectors.toml");
+  const StudyRun run{.variant = 0, .seed = 1, .folder = box / "vectors-1", .values = {{"loss", 0.25}}};
+  const Json result = with_curves(study_json(study, {&run, 1}, {}), {&run, 1});
+  CHECK(result["units"] == Json::array({"weighted squared error per pair"}));
+  CHECK(result["variants"][0]["curve"]["mean"] == Json::array({0.5, 0.25}));
+  if (!has_browser()) return;
+  CHECK(opened(tapeformer::study_page(result)).find("<h2>Validation loss, weighted squared error per pair</h2>") !=
+        std::string::npos);
 }
