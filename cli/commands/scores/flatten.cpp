@@ -15,7 +15,10 @@ void flatten_input(bool back) {
   const std::string input = read_input();
   const std::vector<Bracketing> trees = read_trees(input, tree_form(input));
   for (std::size_t i = 0; i < trees.size(); ++i) {
-    check(trees[i].broken.empty(), "flatten: tree ", i + 1, ": ", trees[i].broken);
+    // A word that only the root holds, which flat trees leave out, would be outside of all their brackets.
+    const std::string broken =
+        trees[i].broken.empty() && !back ? read_flat_tree(flat_text(trees[i])).broken : trees[i].broken;
+    check(broken.empty(), "flatten: tree ", i + 1, ": ", broken);
   }
   for (const Bracketing& tree : trees) {
     print_text(

@@ -235,6 +235,10 @@ TEST_CASE("score trees: F1 of flat trees and of the Penn Treebank's, and counts 
   box.write("bad.txt", "(S (NP dogs )NP (VP bark )VP )S\n(S (NP dogs )VP )S\n");
   check_error(box, kFailure, "bad.txt: tree 2: )VP closes no bracket", "score trees --reference bad.txt", {}, "\n\n");
   check_error(box, kFailure, "flatten: tree 2: )VP closes no bracket", "flatten", {}, box.read("bad.txt"));
+  // A flat tree has no unlabelled root that could hold a word, or nothing.
+  const std::string bare = "(S (VB go))\n( (S (VB go)) (. .) )\n";
+  check_error(box, kFailure, "flatten: tree 2: the word . is outside of all brackets", "flatten", {}, bare);
+  check_error(box, kFailure, "flatten: tree 1: it is empty", "flatten", {}, "(TOP (S (-NONE- *)))\n");
   check_error(box, kUsage, "expected --reference, got none (see --help)", "score trees");
 }
 
