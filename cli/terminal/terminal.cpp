@@ -91,6 +91,12 @@ bool is_quiet() { return !spdlog::should_log(spdlog::level::info); }
 
 std::string output_text(std::string text) { return ::isatty(STDOUT_FILENO) != 0 ? printable_text(text) : text; }
 
+std::string output_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return output_text(std::move(text));
+}
+
 TextOutput::TextOutput() : TextOutput(::isatty(STDOUT_FILENO) != 0) {}
 
 void TextOutput::write(std::string_view bytes) {

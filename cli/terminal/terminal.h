@@ -34,6 +34,8 @@ bool is_quiet();
 
 // Text for standard output: printable_text() on a terminal, unchanged elsewhere.
 std::string output_text(std::string text);
+// The same of a text that a model has written where a line is expected: line ends become spaces.
+std::string output_line(std::string text);
 
 // A stream of text to standard output. On a terminal it is printable_text() and appears at once, but a character that
 // comes in several parts is shown when it is complete; elsewhere it is written byte for byte.

@@ -95,7 +95,7 @@ void describe_images(const CaptionArguments& arguments) {
   }
   if (arguments.out.empty() && !arguments.json) {
     for (const std::int64_t i : chosen)
-      print_line("{}", output_text(read.images.name(indices[i]) + "\t" + captions[i].text));
+      print_line("{}", output_line(read.images.name(indices[i]) + "\t" + captions[i].text));
     return;
   }
   const std::vector<WrittenCaption> written = with_attention(run, read, chosen, captions, arguments.heads);

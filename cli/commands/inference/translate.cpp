@@ -101,13 +101,6 @@ void use_brackets(const BracketVocabulary& vocabulary, std::span<const std::stri
   };
 }
 
-// Returns the translation in one line, without control characters if it goes to a terminal.
-std::string one_line(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return output_text(std::move(text));
-}
-
 // Translates lines, of which the first has this number. If a user types them, a line that cannot be translated becomes
 // an empty one, with a warning.
 std::vector<LineTranslation> translated(const TrainedTranslator& run, std::span<const std::string_view> lines,
@@ -160,11 +153,11 @@ void translate_input(const TranslateArguments& arguments) {
       }
       alignments.write(run, line);
       if (options.search.n_best == 1) {
-        print_line("{}", one_line(line.texts[0]));
+        print_line("{}", output_line(line.texts[0]));
         continue;
       }
       for (std::size_t best = 0; best < line.texts.size(); ++best) {
-        print_line("{}\t{:g}\t{}", number + 1, line.scores[best], one_line(line.texts[best]));
+        print_line("{}\t{:g}\t{}", number + 1, line.scores[best], output_line(line.texts[best]));
       }
     }
     flush_results();

@@ -58,6 +58,15 @@ TEST_CASE("captions: train on a folder, evaluate, write captions and pages; batc
   CHECK(box.has("mistakes.html"));
 }
 
+TEST_CASE("captions: each is a line, whatever the model writes") {
+  const Sandbox box("vit");
+  box.succeed("corpus shapes --lines 40 --images shapes");
+  box.train("run", "--train.steps 1 --tokenizer.kind bpe --tokenizer.vocab 260 --model.context 64");
+  const std::string sampled = "caption run --images shapes --sample --temperature 100";  // nearly any bytes
+  REQUIRE(box.succeed(sampled + " --json").out.find("\\n") != std::string::npos);
+  CHECK(lines_in(box.succeed(sampled).out).size() == 40);
+}
+
 TEST_CASE("captions: where the model looked is that of the tokens that it wrote, whatever their text would become") {
   const Sandbox box("vit");
   box.train("run", "--train.steps 1 --eval.every 0");
