@@ -45,6 +45,18 @@ DocumentEnd read_document_end(const std::string& word) {
   return value_of<DocumentEnd>(word);
 }
 
+// Throws UsageError if the tokenizer would replace a file of the text that it is learned from.
+void require_other_files(const TokenizerArguments& arguments) {
+  const std::filesystem::path out = arguments.out;
+  for (const std::filesystem::path& file : expand_inputs(arguments.texts)) {
+    for (const std::filesystem::path& written : {out, out / "vocab.json", out / "merges.txt"}) {
+      std::error_code missing;
+      if (std::filesystem::is_regular_file(written, missing) && std::filesystem::equivalent(written, file, missing))
+        fail_usage("tokenizer train: --out: expected a file that is no part of the text, got ", written.string());
+    }
+  }
+}
+
 FileText open_text(const TokenizerArguments& arguments) {
   return {expand_inputs(arguments.texts), {read_document_end(arguments.document), arguments.text_field}};
 }
@@ -90,6 +102,7 @@ void train_tokenizer(const TokenizerArguments& arguments) {
   if (arguments.pattern && arguments.kind != "bpe") {
     fail_usage("tokenizer train: --pattern: expected --kind bpe beside it, got ", arguments.kind);
   }
+  require_other_files(arguments);
   const FileText text = open_text(arguments);
   TokenizerOptions options{.kind = arguments.kind,
                            .vocab = arguments.vocab,
@@ -223,7 +236,10 @@ Command tokenizer_train(const SharedArguments& shared) {
   TokenizerArguments& arguments = *shared;
   return {.name = "train",
           .help = "Learn a vocabulary from text",
-          .options = {{"--vocab", &arguments.vocab, "Tokens, special ones counted [4096]", {.least = 1}},
+          .options = {{"--vocab",
+                       &arguments.vocab,
+                       "Tokens, special ones counted; char takes every character [4096]",
+                       {.least = 1}},
                       {"--kind", &arguments.kind, "char, word or bpe [bpe]"},
                       {"--pattern", [&](const std::string& name) { arguments.pattern = read_pattern(name); },
                        str_cat("How bpe splits text into words: ", kSplitPatternNames, " [gpt2]")},

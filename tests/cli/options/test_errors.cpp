@@ -273,6 +273,17 @@ TEST_CASE("errors: tokenizers") {
               "tokenizer train --kind word --pattern cl100k --out new text.txt");
   check_error(box, kUsage, "--pattern: unknown pattern 'gpt3': expected gpt2, cl100k, qwen2 or smollm",
               "tokenizer train --pattern gpt3 --out new text.txt");
+  // A file of the text is not replaced, however it is named.
+  box.write("texts/a.txt", "one two\n");
+  REQUIRE(box.run("tokenizer train --vocab 257 --out texts/t.json texts").exit_code == 0);
+  for (const std::string out : {"texts/t.json", "./texts/../texts/t.json", "texts/a.txt"}) {
+    check_error(box, kUsage, "tokenizer train: --out: expected a file that is no part of the text, got " + out,
+                "tokenizer train --vocab 257 texts --out " + out);
+  }
+  REQUIRE(box.run("tokenizer train --vocab 257 --out texts/ text.txt").exit_code == 0);
+  check_error(box, kUsage, "tokenizer train: --out: expected a file that is no part of the text, got texts/vocab.json",
+              "tokenizer train --vocab 257 texts/*.json --out texts/");
+  CHECK(box.read("texts/a.txt") == "one two\n");
   for (const std::string size : {"-1", "M", "64Q", "1.5M", "64MB", "99999999T"}) {
     check_error(box, kUsage, "--max-memory: expected a number of bytes such as 64M, got '" + size + "'",
                 "tokenizer train --out new text.txt --max-memory=" + size);
