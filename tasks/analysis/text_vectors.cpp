@@ -51,9 +51,26 @@ std::size_t find_word(std::string_view text, std::string_view word) {
   fail("expected the word ", word, " in it, got ", text);
 }
 
-// Appends the text's tokens to `ids`, and returns the range of the word's tokens. The text before the word, the word
-// and the text after it are encoded separately, since no tokenizer has a token that extends beyond the end of a word.
-// The space before a word is part of the word's token, except that a character tokenizer has a token for the space.
+// Returns which of the text's tokens have bytes of text[begin, end); nothing where the tokens' bytes are not the
+// text's.
+std::optional<Part> tokens_of(const Tokenizer& tokenizer, std::span<const std::int32_t> ids, std::string_view text,
+                              std::size_t begin, std::size_t end) {
+  Part part;
+  std::size_t at = 0;
+  for (std::int64_t i = 0; i < std::ssize(ids); ++i) {
+    const std::string_view bytes = tokenizer.token_bytes(ids[i]);
+    if (!text.substr(at).starts_with(bytes)) return std::nullopt;
+    if (at + bytes.size() <= begin) part.begin = i + 1;
+    if (at < end) part.end = i + 1;
+    at += bytes.size();
+  }
+  return at == text.size() ? std::optional(part) : std::nullopt;
+}
+
+// Appends the text's tokens to `ids`, and returns the range of the word's tokens. A token may begin before the word,
+// such as "-cat". Where the tokens do not have the text's bytes, as those of BERT and <unk>, the text before the word,
+// the word and the text after it are encoded separately. The space before a word is part of the word's token, except
+// that a character tokenizer has a token for the space.
 Part encode(const Tokenizer& tokenizer, std::string_view text, std::string_view word, std::vector<std::int32_t>& ids) {
   const auto append = [&](std::string_view part) {
     const Part range{std::ssize(ids), 0};
@@ -68,6 +85,12 @@ Part encode(const Tokenizer& tokenizer, std::string_view text, std::string_view 
   if (word.empty()) return append(text);
   const std::size_t at = find_word(text, word), end = at + word.size();
   const std::size_t begin = at > 0 && text[at - 1] == ' ' && tokenizer.kind() != "char" ? at - 1 : at;
+  const std::vector<std::int32_t> whole = text_tokens(tokenizer, text, false);
+  if (const std::optional<Part> part = tokens_of(tokenizer, whole, text, begin, end)) {
+    const std::int64_t before = std::ssize(ids);
+    std::ranges::copy(whole, std::back_inserter(ids));
+    return {before + part->begin, before + part->end};
+  }
   append(text.substr(0, begin));
   const Part range = append(text.substr(begin, end - begin));
   append(text.substr(end));

@@ -190,6 +190,21 @@ TEST_CASE("embed: --word finds a word between signs of any alphabet, and not a p
               {"--text", "ésea"});
 }
 
+TEST_CASE("embed: --word leaves the text's tokens as they are, where one begins before the word") {
+  const Sandbox box("gpt");
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "den-cat den-cat\n";
+  box.write("text.txt", text);
+  box.succeed("tokenizer train text.txt --vocab 262 --pattern cl100k --out t.json");
+  box.train("run", "--train.steps 1 --eval.every 0 --tokenizer.file t.json");
+  const Json all = json_of(box, "embed run --pool none --text den-cat");
+  REQUIRE(all["tokens"] == Json::array({"den", "-cat"}));
+  const Json cat = json_of(box, "embed run --pool none --text den-cat --word cat");
+  CHECK(cat["tokens"] == Json::array({"-cat"}));
+  CHECK(cat["vectors"] == Json::array({all["vectors"][1]}));
+  CHECK(json_of(box, "embed run --pool none --text den-cat --word den")["vectors"] == Json::array({all["vectors"][0]}));
+}
+
 TEST_CASE("embed: with a tokenizer of words, a word at the beginning of a text is read as it stands behind a space") {
   const Sandbox box("gpt");
   box.write("text.txt", [] {
