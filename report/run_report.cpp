@@ -120,11 +120,6 @@ Json last_of(const std::vector<Json>& lines) {
   return last;
 }
 
-std::string name_of(const RunFolder& run) {
-  const auto path = std::filesystem::absolute(run.root).lexically_normal();
-  return (path.has_filename() ? path : path.parent_path()).filename().string();
-}
-
 }  // namespace
 
 Json run_report_data(std::span<const RunFolder> runs) {
@@ -142,7 +137,7 @@ Json run_report_data(std::span<const RunFolder> runs) {
   const std::size_t most_samples = std::max<std::size_t>(1, kMaxSamples / std::max<std::size_t>(1, runs.size()));
   Json data{{"runs", Json::array()}, {"per_point", per_point}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    data["runs"].push_back({{"name", name_of(runs[i])},
+    data["runs"].push_back({{"name", runs[i].name()},
                             {"config", read_file(runs[i].config())},
                             {"unit", loss_unit(runs[i])},
                             {"train", columns_of(lines[i].train, per_point)},
@@ -158,7 +153,7 @@ Json run_report_data(std::span<const RunFolder> runs) {
 
 std::string run_report(std::span<const RunFolder> runs) {
   std::string title;
-  for (const RunFolder& run : runs) title += (title.empty() ? "" : ", ") + name_of(run);
+  for (const RunFolder& run : runs) title += (title.empty() ? "" : ", ") + run.name();
   return page_html({.title = title + " – tapeformer",
                     .styles = {"dygraph.min.css", "report.css"},
                     .scripts = {"dygraph.min.js", "report.js"}},

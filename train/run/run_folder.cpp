@@ -50,6 +50,11 @@ void require_no_foreign_files(const RunFolder& run) {
 
 }  // namespace
 
+std::string RunFolder::name() const {
+  const fs::path path = fs::absolute(root).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
 fs::path RunFolder::staging(std::int64_t step) const {
   return checkpoints() / str_cat(".", checkpoint_name(step), ".partial");
 }

@@ -27,6 +27,7 @@ namespace tapeformer {
 struct RunFolder {
   std::filesystem::path root;
 
+  std::string name() const;  // that of the folder alone: "mine" of runs/mine/, and of "." in it
   std::filesystem::path config() const { return root / "config.toml"; }
   std::filesystem::path tokenizer() const { return root / "tokenizer.json"; }
   std::filesystem::path target_tokenizer() const { return root / "tokenizer-target.json"; }

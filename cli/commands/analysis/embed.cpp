@@ -73,7 +73,7 @@ class VectorWriter {
     if (format_ == "html") {
       const auto count = std::ssize(labels_);
       const Tensor vectors = Tensor::from(std::span<const float>(vectors_), {count, std::ssize(vectors_) / count});
-      const std::string title = "Vectors: " + run_.run.root.filename().string();
+      const std::string title = "Vectors: " + run_.run.name();
       write_file_atomically(path_, embedding_page(title, labels_, vectors, position_vectors(run_)));
     }
   }

@@ -331,7 +331,7 @@ TEST_CASE("embed: a page has a map of lines or tokens, and the positions of a mo
     const std::size_t begin = html.find("id=\"data\">") + 10;
     return Json::parse(html.substr(begin, html.find("</script>", begin) - begin));
   };
-  const Json lines = page("gpt", "Once\nThe cat\n a\n");
+  const Json lines = page("gpt/", "Once\nThe cat\n a\n");
   CHECK(lines["title"] == "Vectors: gpt");
   CHECK(lines["labels"] == Json{"Once", "The cat", "a"});
   CHECK(lines["positions"]["values"].size() == 24);
