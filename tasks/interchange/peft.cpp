@@ -1,16 +1,14 @@
 #include "tasks/interchange/peft.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cmath>
 #include <set>
 
 #include "core/json.h"
 #include "nn/layers/layers.h"
 #include "nn/optim/parameter_slab.h"
 #include "tasks/common/models.h"
-#include "tasks/interchange/huggingface_keys.h"
 #include "tasks/interchange/huggingface_layout.h"
+#include "tasks/interchange/peft_config.h"
 #include "train/config/idle_keys.h"
 #include "train/distributed/make_optimizer.h"
 #include "train/run/checkpoint.h"
@@ -179,66 +177,6 @@ PublishedModel read_peft(const fs::path& folder) {
   fail_usage("import: ", folder.string(), " has adapters alone: give the run of the model that they change by --base");
 }
 
-// What adapter_config.json says.
-struct PeftConfig {
-  double alpha = 8, dropout = 0;
-  bool by_root = false;  // the scale is alpha / √rank (use_rslora)
-  Json alphas;           // of modules that differ, by the ends of their paths
-
-  // Returns the scale of a module's adapter, whose rank is that of its tensors.
-  double scale(const std::string& path, std::int64_t module_rank) const {
-    double own = alpha;
-    for (const auto& [end, value] : alphas.items()) {
-      if (path != end && !path.ends_with("." + end)) continue;
-      own = value.get<double>();
-      break;  // PEFT takes the first one that fits
-    }
-    return own / (by_root ? std::sqrt(static_cast<double>(module_rank)) : static_cast<double>(module_rank));
-  }
-};
-
-PeftConfig read_config(const fs::path& path) {
-  const auto json = parse_json<Json>(read_file(path), path.string() + ": ");
-  const auto require = [&](const char* key, const Json& expected) {
-    const Json got = json.value(key, expected);
-    check(got == expected || got.is_null() || (got.is_array() && got.empty()), path.string(), ": ", key, ": expected ",
-          expected.dump(), ", got ", got.dump());
-  };
-  check(json.is_object(), path.string(), ": expected an object");
-  require("peft_type", "LORA"), require("bias", "none"), require("use_dora", false), require("lora_bias", false);
-  require("modules_to_save", nullptr), require("layer_replication", nullptr), require("use_qalora", false);
-  require("alora_invocation_tokens", nullptr);
-  // Other words, such as pissa, olora and loftq, make PEFT change the weights of the base, too.
-  constexpr std::string_view kOfAdapters[] = {"gaussian", "eva", "orthogonal"};
-  const Json init = json.value("init_lora_weights", Json(true));
-  const std::string word = init.is_string() ? init.get<std::string>() : "";
-  check(init.is_boolean() || init.is_null() || std::ranges::count(kOfAdapters, word) > 0, path.string(),
-        ": init_lora_weights: expected true, false, gaussian, eva or orthogonal, which leave the base as it is, got ",
-        dump_json(init));
-  const auto number = [&](const char* key, double otherwise) {
-    const Json value = huggingface::value_or(json, key, otherwise);
-    check(value.is_number(), key, ": expected a number, got ", dump_json(value));
-    return value.get<double>();
-  };
-  try {
-    PeftConfig config{.alpha = number("lora_alpha", 8),
-                      .dropout = number("lora_dropout", 0),
-                      .by_root = huggingface::boolean_or(json, "use_rslora", false),
-                      .alphas = huggingface::value_or(json, "alpha_pattern", Json::object())};
-    check(config.alphas.is_object(), "alpha_pattern: expected an object, got ", dump_json(config.alphas));
-    check(config.alpha > 0, "lora_alpha: expected a number above 0, got ", config.alpha);
-    for (const auto& [end, value] : config.alphas.items()) {
-      const bool is_path =
-          std::ranges::all_of(end, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
-      check(is_path, "alpha_pattern: expected ends of the modules' paths, got the regular expression ", end);
-      check(value.is_number(), "alpha_pattern: ", end, ": expected a number, got ", dump_json(value));
-    }
-    return config;
-  } catch (const Error& error) {
-    fail(path.string(), ": ", error.what());
-  }
-}
-
 // The tensors of a folder of adapters, and the largest rank.
 struct PeftAdapters {
   fs::path path;
@@ -298,7 +236,7 @@ bool is_adapter_folder(const fs::path& path) { return is_folder(path) && is_ther
 RunFolder import_adapters(const fs::path& folder, const ModelSource& base, const fs::path& out) {
   require_no_run(out);
   check(is_adapter_folder(folder), folder.string(), ": expected a folder with ", kAdapterConfig);
-  const PeftConfig peft = read_config(folder / kAdapterConfig);
+  const PeftConfig peft = read_peft_config(folder / kAdapterConfig);
   const PeftAdapters adapters(folder / kAdapterModel);
   const auto run = load_run<TrainedTextModel>(base, {});
   check(run.config.train.lora_rank == 0, "import: ", run.run.root.string(), " has adapters: expected a run without");
