@@ -146,10 +146,10 @@ std::vector<std::string> row_notes(const LabelTask& task, std::span<const Labell
   }
   if (unknown > 0) {
     const std::int64_t each = task.extracts_span ? 2 : 1;  // an answer has two labels, its first and its last word
-    notes.push_back(
-        str_cat(origin, ": ", unknown / each, " of ", labels / each,
-                task.extracts_span ? " answers are beyond what is read" : " labels are none that training has",
-                ": they count as wrong (the first: ", first(&LabelledRow::unknown), ")"));
+    notes.push_back(str_cat(origin, ": ", unknown / each, " of ", labels / each,
+                            task.extracts_span ? " answers are beyond what is read: the loss leaves them out"
+                                               : " labels are none that training has: they count as wrong",
+                            " (the first: ", first(&LabelledRow::unknown), ")"));
   }
   return notes;
 }
