@@ -16,6 +16,7 @@
 #include "train/run/chosen_checkpoint.h"
 #include "train/run/disk.h"
 #include "train/run/metrics.h"
+#include "train/run/optimizer_shards.h"
 #include "train/time/time_budget.h"
 
 namespace tapeformer::cli {
@@ -144,6 +145,8 @@ struct ContinuedRun {
 ContinuedRun prepare(const RunReference& reference, std::optional<std::int64_t> step, const TrainArguments& arguments,
                      Communicator& ranks) {
   const RunFolder& run = reference.run;
+  // An imported model has no state of an optimizer, and no data, whose keys would be asked for.
+  if (step) static_cast<void>(OptimizerShards(run.checkpoint(*step)));
   Continuation continuation = continued_config(reference, step, arguments);
   const ResolvedConfig& config = continuation.config;
   prepare_ranks(config, ranks);

@@ -197,6 +197,9 @@ TEST_CASE("interchange: wrong uses of import and export are refused in one line,
        {"import file.txt --out new", "file.txt: expected a folder of Hugging Face: config.json, …"},
        {"export run --format hf --out there", "there exists already: expected a new place for the model"},
        {"export none --format hf --out new", "none: no such run or checkpoint"},
+       {"train --resume run",
+        "run/checkpoints/step-000000 has weights without an optimizer's state: train.init_from begins a new run "
+        "with them"},
        {"train --resume run --data.text text.txt --train.threads 1",
         "run/checkpoints/step-000000 has weights without an optimizer's state: train.init_from begins a new run "
         "with them"}});
