@@ -123,7 +123,7 @@ std::vector<Advice> advise(const Info& info, const DataReader& read, const DryRu
     for (std::int64_t parts = 1; parts <= rows; parts *= 2) {
       const std::int64_t peak = run.peak_bytes - run.row_bytes * (rows - rows / parts);
       if (rows % parts != 0 && train.batch_tokens == 0) break;
-      if (peak > info.machine_bytes && 2 * parts <= rows) continue;
+      if (peak > info.machine_bytes && rows / (2 * parts) >= run.least_rows) continue;
       if (parts > 1) {
         changes[rows_key] = {std::to_string(rows / parts)};
         changes["train.accumulate"] = {std::to_string(train.accumulate * parts)};

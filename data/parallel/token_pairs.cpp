@@ -69,6 +69,12 @@ void TokenPairs::add(std::span<const std::int32_t> source, std::span<const std::
   target_bytes_ += target_bytes;
 }
 
+std::int64_t TokenPairs::longest() const {
+  std::int64_t most = 0;
+  for (std::int64_t i = 0; i < size(); ++i) most = std::max({most, std::ssize(source(i)), std::ssize(target(i))});
+  return most;
+}
+
 TokenPairs encode_pairs(std::span<const SentencePair> pairs, const Tokenizer& source, const Tokenizer& target,
                         const PairLimits& limits, const ProgressCallback& progress) {
   const auto count = static_cast<std::int64_t>(pairs.size());

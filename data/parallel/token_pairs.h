@@ -42,6 +42,8 @@ class TokenPairs {
 
   std::int64_t source_tokens() const { return static_cast<std::int64_t>(source_.ids.size()); }
   std::int64_t target_tokens() const { return static_cast<std::int64_t>(target_.ids.size()); }
+  // The largest number of ids of a sentence, source or target.
+  std::int64_t longest() const;
   // The number of bytes of the target sentences.
   std::int64_t target_bytes() const { return target_bytes_; }
   // The number of target ids that are the unknown token of their tokenizer.

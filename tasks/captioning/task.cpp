@@ -38,6 +38,9 @@ struct CaptionObjectiveData : ObjectiveDataOf<CaptionData> {
     shape.block_size = static_cast<double>(pairs.target_tokens() + pairs.size()) / static_cast<double>(pairs.size());
     return shape;
   }
+  std::int64_t least_batch_tokens() const override {
+    return 1 + std::max(data.train.pairs.longest(), data.valid ? data.valid->pairs.longest() : 0);
+  }
 };
 
 std::unique_ptr<ObjectiveData> prepare_captions(const ResolvedConfig& config, const RunFolder* resumed,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <sstream>
 
 #include "tasks/common/eval.h"
@@ -35,6 +36,9 @@ struct PairData : ObjectiveDataOf<TranslationData> {
     shape.block_size =
         static_cast<double>(data.train.target_tokens() + data.train.size()) / static_cast<double>(data.train.size());
     return shape;
+  }
+  std::int64_t least_batch_tokens() const override {
+    return 1 + std::max(data.train.longest(), data.valid ? data.valid->longest() : 0);
   }
 };
 

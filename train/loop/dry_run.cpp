@@ -137,12 +137,13 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   return result;
 }
 
-DryRun result_of(const ResolvedConfig& config, const Measurement& measured) {
+DryRun result_of(const ResolvedConfig& config, const Measurement& measured, std::int64_t least_rows) {
   return {
       .step_seconds = static_cast<double>(config.train.accumulate) * measured.micro_seconds + measured.update_seconds,
       .evaluation_seconds = measured.evaluation_seconds,
       .activation_bytes = measured.activation_bytes,
-      .peak_bytes = measured.peak_bytes};
+      .peak_bytes = measured.peak_bytes,
+      .least_rows = least_rows};
 }
 
 }  // namespace
@@ -159,10 +160,12 @@ ResolvedConfig with_rows(const ResolvedConfig& config, std::int64_t rows) {
 
 DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRunOptions& options) {
   const std::int64_t rows = micro_step_rows(config);
-  // The smallest size of the larger of the two micro-steps from which the result is extrapolated.
-  const std::int64_t accumulate = config.train.accumulate;
-  const std::int64_t least =
-      config.train.batch_tokens > 0 ? 128 : 2 * chunk_count(config.task_row().least_rows, accumulate);
+  const bool by_tokens = config.train.batch_tokens > 0;
+  const std::int64_t least_rows = by_tokens ? read(config)->least_batch_tokens() : 1;
+  // The smallest size of the larger of the two micro-steps from which the result is extrapolated. The smaller one is
+  // half of it.
+  const std::int64_t least = by_tokens ? std::max<std::int64_t>(128, 2 * least_rows)
+                                       : 2 * chunk_count(config.task_row().least_rows, config.train.accumulate);
   const double share = options.expected_micro_seconds > 0 ? options.seconds / options.expected_micro_seconds : 1;
   // Returns nullopt if the memory does not suffice, but throws if it does not suffice for the smallest micro-step.
   const auto try_rows = [&](std::int64_t tried, double seconds) -> std::optional<Measurement> {
@@ -177,7 +180,7 @@ DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRu
     return std::nullopt;
   };
   if (share >= 1 || rows <= least) {
-    if (const auto measured = try_rows(rows, options.seconds / 2)) return result_of(config, *measured);
+    if (const auto measured = try_rows(rows, options.seconds / 2)) return result_of(config, *measured, least_rows);
   }
   const auto begin_anew = [] {
     release_cached_memory();
@@ -205,7 +208,7 @@ DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRu
   large->micro_seconds *= times;
   // With eval.batches, an evaluation of smaller batches reads fewer rows.
   if (config.eval.batches > 0 && large->evaluation_seconds) *large->evaluation_seconds *= times;
-  DryRun result = result_of(config, *large);
+  DryRun result = result_of(config, *large, least_rows);
   result.scaled = true;
   result.row_bytes = resident_row_bytes;
   return result;

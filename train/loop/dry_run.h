@@ -27,7 +27,8 @@ struct DryRun {
   std::int64_t peak_bytes = 0;        // the peak resident memory of the process (peak_resident_bytes())
   // Whether the numbers are extrapolated from smaller micro-steps, because a whole one takes too much time or memory.
   bool scaled = false;
-  std::int64_t row_bytes = 0;  // if scaled: the resident memory that each further row of a micro-step needs
+  std::int64_t row_bytes = 0;   // if scaled: the resident memory that each further row of a micro-step needs
+  std::int64_t least_rows = 1;  // the smallest micro-step that the data allows: with train.batch_tokens, a sentence
 };
 
 // Returns the size of a micro-step: train.batch rows, or train.batch_tokens tokens if that key is set.

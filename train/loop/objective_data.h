@@ -34,6 +34,8 @@ struct ObjectiveData {
   virtual ModelVocabulary vocabulary(const ResolvedConfig& config) const = 0;
   // Makes the model to see its size. While a ShapesOnly object lives, the parameters get no memory.
   virtual TrainingShape shape(const ResolvedConfig& config) const;
+  // Returns the smallest train.batch_tokens with which the whole data can be read; 1 if that key does not limit it.
+  virtual std::int64_t least_batch_tokens() const { return 1; }
 };
 
 // The data of some tasks, wrapped as ObjectiveData; take_data() unwraps it.

@@ -136,6 +136,16 @@ TEST_CASE("info: encoder-decoders, with vocabularies learned, given, or one for 
   CHECK(target["parameters"]["embeddings"] == (260 + 3 + 4) * 32);
 }
 
+TEST_CASE("info: a smaller micro-step that it times holds the longest sentence") {
+  const Sandbox box("transformer");
+  std::string pairs;
+  for (int i = 0; i < 40; ++i) pairs += std::string(100, 'a') + "\tb\n";
+  box.write("pairs.tsv", pairs);
+  const Json told = json_of(box, "info tiny.toml --json --seconds 1e-6 --model.context 128 --train.batch_tokens 2048");
+  CHECK(told["method"] == "scaled");
+  CHECK(told["memory"]["peak"].get<std::int64_t>() > 0);
+}
+
 TEST_CASE("info: fine-tuning a model that predicted tokens counts what its rows compute, and what learns") {
   const Sandbox box;
   box.write("labels.tsv", result_of(box, "corpus stories --labels --lines 100"));
