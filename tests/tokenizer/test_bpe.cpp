@@ -127,6 +127,14 @@ TEST_CASE("bpe: merges equal those of a trainer written from the definition") {
   CHECK(as_bpe(*train("bpe", 256 + 130, kStory)).merges() == reference_merges(kStory, 130));
 }
 
+TEST_CASE("bpe: pairs that overlap are counted, but merged from the left") {
+  // a, a is six times in these words with overlap, and three times without; b, c is four times in them.
+  const auto tokenizer = train("bpe", 257, "aaa aaa aaa bc bc bc bc");
+  const std::int32_t a = 64;
+  CHECK(tokenizer->token_bytes(a) == "a");
+  CHECK(as_bpe(*tokenizer).merges() == std::vector<BpeMerge>{{a, a, 256}});
+}
+
 TEST_CASE("bpe: counts beyond 32 bits are exact") {
   RandomStream random(RandomKey{.seed = 3});
   std::map<std::string, std::int64_t> counts;
