@@ -24,6 +24,12 @@ Config read_run_config(const std::filesystem::path& path) {
   return run;
 }
 
+// Returns the keys of the second configuration, with those of tasks that only the first one has.
+std::vector<ConfigEntry> entries_of_both(const Config& first, Config second) {
+  second.tasks.insert(first.tasks.begin(), first.tasks.end());
+  return config_entries(second);
+}
+
 }  // namespace
 
 Config load_run_config(const std::filesystem::path& path) {
@@ -56,7 +62,7 @@ std::vector<std::string> changes_by_hand(const std::filesystem::path& config,
     changes.push_back(str_cat("model.type was ", before.model.type, " and is ", after.model.type));
     return changes;  // the keys of different model families cannot be compared
   }
-  for (const ConfigEntry& entry : config_entries(after)) {
+  for (const ConfigEntry& entry : entries_of_both(before, after)) {
     const KeyValue was = entry.get(before), is = entry.get(after);
     if (was != is) changes.push_back(str_cat(entry.name(), " was ", value_text(was), " and is ", value_text(is)));
   }
@@ -90,7 +96,7 @@ std::vector<std::string> check_resume(const ResolvedConfig& stored, const Resolv
                ": a moving average begins with the run and goes on to its end");
   }
   std::vector<std::string> changes;
-  for (const ConfigEntry& entry : config_entries(resumed.values())) {
+  for (const ConfigEntry& entry : entries_of_both(stored.values(), resumed.values())) {
     const KeyValue before = entry.get(stored.values()), after = entry.get(resumed.values());
     if (before == after) continue;
     const std::string name = entry.name(), value = command_line_text(after);

@@ -74,6 +74,22 @@ TEST_CASE("damage: a config.toml that was changed is refused, with every key, un
   CHECK(box.read("run/config.toml").find("\nbatch = 4 ") != std::string::npos);
 }
 
+TEST_CASE("damage: a task that was taken out of config.toml is asked about, and cannot go") {
+  const Sandbox box("multi_task");
+  box.train("run", "--train.steps 4 --tasks.more.kind masked_language_model --tasks.more.corpus tales");
+  std::string rest;
+  for (const std::string& line : lines_in(box.read("run/config.toml"))) {
+    if (!line.starts_with("more.")) rest += line + "\n";
+  }
+  box.write("run/config.toml", rest);
+  check_error(box, kUsage,
+              "run/config.toml was changed by hand, or damaged: tasks.more.kind was masked_language_model and is none, "
+              "tasks.more.corpus was tales and is none: give --accept-changes to go on so…",
+              "train --resume run --train.steps 5");
+  check_error(box, kUsage, "tasks.more.kind: the run has masked_language_model, got none: it says what …",
+              "train --resume run --train.steps 5 --accept-changes");
+}
+
 TEST_CASE("damage: a config.toml that a killed resume has written, or an older version, is no change by hand") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 12");
