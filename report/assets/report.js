@@ -17,7 +17,7 @@
   const evaluation = (...keys) => ({from: "eval", keys, label: "validation"});
   const units = [...new Set(data.runs.map((run) => run.unit).filter(Boolean))];
   const charts = [
-    series(["Loss", units.join(" and ")].filter(Boolean).join(", "), [train("unsmoothed_loss", "loss"), evaluation("eval_loss")], false),
+    series(["Loss", units.join("; ")].filter(Boolean).join(", "), [train("unsmoothed_loss", "loss"), evaluation("eval_loss")], false),
     series("Learning rate", [train("lr")]),
     series("Norm of the gradient", [train("grad_norm")]),
     series("Tokens a second", [train("tokens_per_s")]),

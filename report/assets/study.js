@@ -104,7 +104,7 @@
     chart(line, data.x_label, data.variants.map((variant) => ({name: variant.name, points: points(
       placed.filter((measure) => measure.line === line).map((measure) => [measure.x, variant.values[measure.name]]))})), true);
   }
-  chart(["Validation loss", data.units.join(" and ")].filter(Boolean).join(", "), "optimizer steps", data.variants.map((variant) => ({name: variant.name,
+  chart(["Validation loss", data.units.join("; ")].filter(Boolean).join(", "), "optimizer steps", data.variants.map((variant) => ({name: variant.name,
     points: variant.curve.step.map((step, i) => [step, [variant.curve.least[i], variant.curve.mean[i], variant.curve.most[i]]])
       .filter(([, values]) => values[1] !== null)})));
   document.body.append(options());
