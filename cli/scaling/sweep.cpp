@@ -19,6 +19,7 @@
 #include "core/json.h"
 #include "core/parallel.h"
 #include "core/text/joined.h"
+#include "data/synthetic/corpora.h"
 #include "tasks/plan/sizes.h"
 #include "tasks/plan/speed.h"
 #include "train/config/config_table.h"
@@ -62,6 +63,15 @@ ResolvedConfig base_config(const SweepRequest& request) {
                config.task.kind == kNoTask ? "" : " with task.kind");
   }
   return config;
+}
+
+// Throws UsageError if --entropy is no word or number that it takes, or asks for the entropy of a corpus that the
+// trainings will not know: bits per byte, which it takes too, need all validation data.
+void check_entropy(const SweepRequest& request, const ResolvedConfig& base) {
+  ScalingRuns runs;
+  if (!base.data.corpus.empty() && base.eval.batches == 0)
+    runs.entropy = corpus_entropy_per_byte(base.data.corpus, base.data.document == DocumentEnd::line);
+  (void)irreducible_loss(request.entropy, runs);
 }
 
 // Sets the learning rate for this width as plans do: Adam's falls with the root of the width, and Muon's does not.
@@ -268,6 +278,7 @@ std::optional<Json> run_sweep(const SweepRequest& request) {
   if (request.tokens.has_value() == request.minutes.has_value())
     fail_usage("scaling sweep: expected either --tokens or --minutes");
   const ResolvedConfig base = base_config(request);
+  check_entropy(request, base);  // before hours of training
   const std::vector<SweepSize> sizes = sizes_of(request, base);
   const std::int64_t steps = planned_steps(request, base, sizes);
   const std::span<const SweepSize> smaller = std::span(sizes).first(sizes.size() - 1),
