@@ -29,11 +29,6 @@ std::int64_t scored_batches(const Batcher& batcher, std::int64_t most) {
   return most > 0 ? std::min(most, batcher.batches()) : batcher.batches();
 }
 
-// Throws UsageError for a stride above the context; 0 is the context.
-void check_stride(std::int64_t stride, std::int64_t context) {
-  if (stride < 0 || stride > context) fail_usage("--stride: expected 1 to ", context, " (the context), got ", stride);
-}
-
 // Calls score(batch, state) for each batch of the text: windows, with a null state; or, for a recurrent model, rows in
 // order, with the recurrent state after the rows before. Ranks share the batches of windows, or the rows, which are
 // streams.
@@ -97,6 +92,10 @@ std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wante
 std::int64_t window_context(const CausalModel& model, std::int64_t wanted) {
   return wanted && model.can_exceed_context() ? window_context(std::nullopt, wanted)
                                               : window_context(model.context(), wanted);
+}
+
+void check_stride(std::int64_t stride, std::int64_t context) {
+  if (stride < 0 || stride > context) fail_usage("--stride: expected 1 to ", context, " (the context), got ", stride);
 }
 
 void for_windows(TokenView tokens, const WindowOptions& options, std::optional<std::int64_t> most,

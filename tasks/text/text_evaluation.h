@@ -33,6 +33,8 @@ std::int64_t stream_count(TokenView tokens, std::int64_t batch);
 std::int64_t window_context(std::optional<std::int64_t> most, std::int64_t wanted);
 // Returns window_context() for this model; a model that can exceed its context has no limit.
 std::int64_t window_context(const CausalModel& model, std::int64_t wanted);
+// Throws UsageError for a stride above the context; 0 is the context. Whatever reads windows does so too.
+void check_stride(std::int64_t stride, std::int64_t context);
 // Calls score(batch) for this rank's share of the batches of sliding windows over the tokens (WindowBatcher), for a
 // model that reads at most `most` tokens. Throws Error for fewer than two tokens, UsageError for a stride above the
 // context.

@@ -155,6 +155,7 @@ void score_text(const SurprisalArguments& arguments) {
   }
   // Windows overlap by half: every token after the first window is predicted from at least half a context.
   const std::int64_t context = window_context(*run.model, 0);
+  check_stride(arguments.stride, context);  // before anything is printed
   const WindowOptions options{.stride = arguments.stride ? arguments.stride : std::max<std::int64_t>(context / 2, 1)};
   if (arguments.json) print_text("{\"tokens\":[");
   std::vector<SurprisalText> page(1);

@@ -252,6 +252,8 @@ TEST_CASE("errors: what a model is asked") {
           {"eval run --text foreign.txt", "foreign.txt: char tokenizer: character 'ã' (U+00E3) at byte 21 " + foreign},
       });
   check_error(box, kUsage, "--stride: expected 1 to 16 (the context), got 17", "eval run --text text.txt --stride 17");
+  check_error(box, kUsage, "--stride: expected 1 to 16 (the context), got 17",
+              "surprisal run --text text.txt --json --stride 17");
   check_error(box, kUsage, "--context: expected 1 to 16 (the model's), got 17",
               "eval run --text text.txt --context 17");
   check_error(box, kUsage, "surprisal: expected --text FILE, --prompt TEXT, or --source FILE and --target FILE",
