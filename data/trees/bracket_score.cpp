@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kPunctuationTags{",", ":", "``", "''", "."};
 
-// Returns the brackets that are scored, with places in which punctuation of the reference does not count.
+// Returns the brackets that are scored, with places in which punctuation of the reference does not count. One of
+// punctuation alone is none.
 std::vector<Bracket> scored_brackets(const Bracketing& tree, const Bracketing& reference) {
   std::vector<std::int64_t> places{0};  // of the beginning of each word
   for (std::size_t i = 0; i < std::max(tree.words.size(), reference.words.size()); ++i) {
@@ -17,6 +18,7 @@ std::vector<Bracket> scored_brackets(const Bracketing& tree, const Bracketing& r
   }
   std::vector<Bracket> scored;
   for (const Bracket& bracket : tree.brackets) {
+    if (places[bracket.begin] == places[bracket.end]) continue;
     scored.push_back({bracket.label == "PRT" ? "ADVP" : bracket.label, places[bracket.begin], places[bracket.end]});
   }
   return scored;
@@ -31,6 +33,7 @@ double f1_of(double precision, double recall) {
 void BracketScore::add(const Bracketing& predicted, const Bracketing& reference) {
   std::vector<Bracket> open = scored_brackets(reference, reference);  // those that no predicted bracket has matched yet
   const std::vector<Bracket> found = scored_brackets(predicted, reference);
+  const bool as_many = open.size() == found.size();
   for (const Bracket& bracket : open) ++count_of(counts_, bracket.label).gold;
   for (const Bracket& bracket : found) {
     LabelCount& count = count_of(counts_, bracket.label);
@@ -44,7 +47,7 @@ void BracketScore::add(const Bracketing& predicted, const Bracketing& reference)
   ++sentences_;
   broken_ += predicted.broken.empty() ? 0 : 1;
   other_words_ += predicted.broken.empty() && !same_words ? 1 : 0;
-  exact_ += predicted.broken.empty() && same_words && open.empty() && found.size() == reference.brackets.size() ? 1 : 0;
+  exact_ += predicted.broken.empty() && same_words && open.empty() && as_many ? 1 : 0;
 }
 
 }  // namespace tapeformer

@@ -12,7 +12,7 @@ double f1_of(double precision, double recall);
 // Counts the brackets of phrases, not those of single words (preterminals). A bracket is right if its label, begin and
 // end are those of a bracket of the reference, each of which counts once. As in EVALB's COLLINS.prm, PRT counts as
 // ADVP, and words whose tag in the reference is punctuation ( , : `` '' . ) are not counted where brackets begin and
-// end; a flat tree has no tags, so all its words are counted.
+// end, so brackets of them alone are left out. A flat tree has no tags, so all its words are counted.
 class BracketScore {
  public:
   // Adds a sentence. A predicted tree that is broken, or has other words, is scored as far as it goes: its brackets are

@@ -108,6 +108,14 @@ TEST_CASE("trees: brackets are counted as EVALB counts them") {
   const char* const tagged = "(S (NP (NN a) (, ,)) (VP (VB b)) (. .))";
   CHECK(counts_of("(S (NP a )NP , (VP b . )VP )S", tagged) == Counts{3, 3, 3, 0, 0});
   CHECK(counts_of("(S (NP a )NP , (VP b . )VP )S", flat_text(one_tree(tagged))) == Counts{1, 3, 3, 0, 0});
+  // A bracket of punctuation alone is a zero element, which EVALB leaves out on both sides.
+  const char* const zero = "(S (NP (NN a)) (X (, ,)) (VP (VB b)))";
+  for (const char* const predicted : {"(S (NP a )NP , (VP b )VP )S", "(S (NP a )NP (Y , )Y (VP b )VP )S"}) {
+    CHECK(counts_of(predicted, zero) == Counts{3, 3, 3, 0, 0});
+    BracketScore score;
+    score.add(read_flat_tree(predicted), one_tree(zero));
+    CHECK(score.exact() == 1);
+  }
 }
 
 TEST_CASE("trees: F1 of published recalls and precisions, to the second digit") {
