@@ -59,9 +59,11 @@ std::optional<double> from_metrics(const RunFolder& run, const StudyMeasure& mea
 
 }  // namespace
 
-std::string last_value(const TrainOptions& options, const std::string& option) {
+std::vector<std::string> last_values(const TrainOptions& options, const std::string& option) {
   const auto found = std::ranges::find(options.rbegin(), options.rend(), option);
-  return found == options.rbegin() || found == options.rend() ? "" : *std::prev(found);
+  if (found == options.rend()) return {};
+  const auto is_name = [](const std::string& word) { return word.starts_with("--"); };
+  return {found.base(), std::find_if(found.base(), options.end(), is_name)};
 }
 
 std::vector<std::string> measuring_command(const Study& study, const StudyMeasure& measure, const StudyRun& run,
@@ -74,8 +76,11 @@ std::vector<std::string> measuring_command(const Study& study, const StudyMeasur
       word = (study.file.parent_path() / word.substr(kFolder.size())).string();
     } else if (word.starts_with('{') && word.ends_with('}') && word.find('.') != word.npos) {
       const std::string option = "--" + word.substr(1, word.size() - 2);
-      word = last_value(run_options(study, run, extra), option);
-      if (word.empty()) fail_usage(study.file.string(), ": ", measure.name, ": expected the option ", option);
+      const std::vector<std::string> values = last_values(run_options(study, run, extra), option);
+      const std::string where = str_cat(study.file.string(), ": ", measure.name, ": ");
+      if (values.empty() || values.front().empty()) fail_usage(where, "expected the option ", option);
+      if (values.size() > 1) fail_usage(where, "expected one value of ", option, ", got ", values.size());
+      word = values.front();
     }
   }
   return words;

@@ -13,11 +13,11 @@
 
 namespace tapeformer::cli {
 
-// Returns the value of an option of `train` where it is given last; empty if it is not given.
-std::string last_value(const TrainOptions& options, const std::string& option);
+// Returns the values of an option of `train` where it is given last, of a list all of them; none if it is not given.
+std::vector<std::string> last_values(const TrainOptions& options, const std::string& option);
 
 // Returns the command that measures a run, with its folder, files and options in their places. Throws UsageError if it
-// needs an option that the run does not have.
+// needs an option that the run does not have, or that has several values, such as the files of a text.
 std::vector<std::string> measuring_command(const Study& study, const StudyMeasure& measure, const StudyRun& run,
                                            const TrainOptions& extra);
 

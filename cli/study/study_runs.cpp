@@ -154,7 +154,7 @@ class Runner {
     std::vector<std::string> words = new_run(trial);
     words.insert(words.end(), {"--train.steps", "1"});
     const bool watches = load_config(RunFolder{first.folder}.config()).train.watch > 0 ||
-                         !last_value(run_options(study_, trial, extra_), "--train.watch").empty();
+                         !last_values(run_options(study_, trial, extra_), "--train.watch").empty();
     if (watches) words.insert(words.end(), {"--train.watch", "1"});
     const auto waiting = [&] { return signal_(); };
     if (run_process(this_program(), words, trial.messages(), waiting).exit_code != 0) missing.clear();

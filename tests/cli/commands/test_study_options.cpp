@@ -1,6 +1,7 @@
 // With which options a study trains its runs.
 #include <doctest/doctest.h>
 
+#include "cli/study/measurer.h"
 #include "cli/study/study_file.h"
 #include "cli/study/study_result.h"
 #include "cli/study/study_runs.h"
@@ -35,6 +36,22 @@ TEST_CASE("study: seeds are different, and a command has words") {
   check_refused("seeds = [2, 3, 2]\n" + variant, ": seeds: expected a list of different whole numbers of at least 0");
   check_refused(variant + "[[measures]]\nname = \"m\"\nvalue = \"step\"\ncommand = []\n",
                 ": measures 1: command: expected a list of words");
+}
+
+TEST_CASE("study: a measure takes an option of one value, not a part of a list") {
+  const Sandbox box;
+  const std::string file = (box / "list.toml").string();
+  box.write(
+      "list.toml",
+      "title = \"t\"\nclaim = \"c\"\n[options]\ndata.valid = [\"a.txt\", \"b.txt\"]\n[[variants]]\nname = \"v\"\n"
+      "[[measures]]\nname = \"m\"\nvalue = \"loss\"\ncommand = [\"eval\", \"{run}\", \"--text\", \"{data.valid}\"]\n");
+  const Study study = load_study(file);
+  const StudyRun run{.variant = 0, .seed = 1, .folder = box / "v-1"};
+  const StudyMeasure& measure = study.measures.back();
+  CHECK_THROWS_WITH_AS(measuring_command(study, measure, run, {}),
+                       (file + ": m: expected one value of --data.valid, got 2").c_str(), tapeformer::UsageError);
+  CHECK(measuring_command(study, measure, run, {"--data.valid", "c.txt", "--train.steps", "2"}) ==
+        std::vector<std::string>{"eval", run.folder.string(), "--text", "c.txt"});
 }
 
 TEST_CASE("study: --list stands alone") {
