@@ -17,6 +17,17 @@ struct TreesArguments {
   bool json = false;
 };
 
+// The form of the input. If the references are flat trees, a text in which nothing ends with a bracket is read as such
+// too, line by line, even if a model has written no tree.
+TreeForm input_form(std::string_view input, TreeForm of_references) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  bool ends_with_bracket = false;
+  for (std::size_t at = input.find(')'); at != input.npos && !ends_with_bracket; at = input.find(')', at + 1)) {
+    ends_with_bracket = at + 1 == input.size() || kSpace.find(input[at + 1]) != kSpace.npos;
+  }
+  return of_references == TreeForm::flat && !ends_with_bracket ? TreeForm::flat : tree_form(input);
+}
+
 void score_trees(const TreesArguments& arguments) {
   const std::string text = read_text_file(arguments.reference);
   const TreeForm form = tree_form(text);
@@ -25,8 +36,7 @@ void score_trees(const TreesArguments& arguments) {
     check(references[i].broken.empty(), arguments.reference, ": tree ", i + 1, ": ", references[i].broken);
   }
   const std::string input = read_input();
-  // If the references are flat trees, each line of the input is read as one, even if a model has written no tree.
-  const std::vector<Bracketing> predicted = read_trees(input, form == TreeForm::flat ? form : tree_form(input));
+  const std::vector<Bracketing> predicted = read_trees(input, input_form(input, form));
   check(predicted.size() == references.size(), "score trees: ", arguments.reference, " has ", references.size(),
         " trees, standard input ", predicted.size(), ": expected a tree for each");
   BracketScore score;

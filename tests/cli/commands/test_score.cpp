@@ -235,6 +235,13 @@ TEST_CASE("score trees: F1 of flat trees and of the Penn Treebank's, and counts 
   box.write("bad.txt", "(S (NP dogs )NP (VP bark )VP )S\n(S (NP dogs )VP )S\n");
   check_error(box, kFailure, "bad.txt: tree 2: )VP closes no bracket", "score trees --reference bad.txt", {}, "\n\n");
   check_error(box, kFailure, "flatten: tree 2: )VP closes no bracket", "flatten", {}, box.read("bad.txt"));
+  // The input may have the treebank's brackets beside flat references, or be no trees at all.
+  box.write("flat.txt", "(S (NP dogs )NP (VP bark )VP )S\n(S (NP Ann )NP )S\n");
+  const std::string brackets = "(S (NP (XX dogs))\n   (VP (XX bark)))\n(S (NP (XX Ann)))\n";
+  CHECK(result_of(box, "score trees --reference flat.txt", {}, brackets).find("\n2 of 2 trees exact") !=
+        std::string::npos);
+  CHECK(result_of(box, "score trees --reference flat.txt", {}, "dogs bark\n(S (NP Ann\n").find("2 broken") !=
+        std::string::npos);
   // A flat tree has no unlabelled root that could hold a word, or nothing.
   const std::string bare = "(S (VB go))\n( (S (VB go)) (. .) )\n";
   check_error(box, kFailure, "flatten: tree 2: the word . is outside of all brackets", "flatten", {}, bare);
