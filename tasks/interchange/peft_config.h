@@ -12,8 +12,8 @@ namespace tapeformer {
 // What adapter_config.json says.
 struct PeftConfig {
   double alpha = 8, dropout = 0;
-  bool by_root = false;                                // the scale is alpha / √rank (use_rslora)
-  std::vector<std::pair<std::string, double>> alphas;  // of modules that differ, by the ends of their paths
+  bool by_root = false;                                     // the scale is alpha / √rank (use_rslora)
+  std::vector<std::pair<std::string, double>> alphas = {};  // of modules that differ, by the ends of their paths
 
   // Returns the scale of a module's adapter, whose rank is that of its tensors.
   double scale(const std::string& path, std::int64_t module_rank) const;
