@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "nn/attention/attention.h"
+#include "nn/layers/lora.h"
 #include "nn/models/shared/transformer_keys.h"
 #include "nn/module/layer_name.h"
 #include "tasks/plan/sizes.h"
@@ -37,21 +38,46 @@ std::vector<std::pair<std::string, std::int64_t>> packed_rows(const std::string&
   return rows;
 }
 
+using Adapters = std::map<std::string, LoraWeights>;  // by the names of their layers
+
+// Returns the modules of a layer to which a parameter of `part` belongs, with the number of its elements that each has:
+// of a packed projection its rows, and of an adapter of it the matrices A and B that change these rows.
+std::vector<std::pair<std::string, std::int64_t>> elements_of(const NamedParameter& parameter, const std::string& part,
+                                                              const KeyValues& options, const Adapters& adapters) {
+  const std::int64_t count = parameter.variable.sizes().product();
+  auto modules = packed_rows(part, options);
+  if (modules.empty()) return {{part, count}};
+  if (!is_adapter(parameter.name)) {
+    for (auto& module : modules) module.second *= count / parameter.variable.size(0);
+    return modules;
+  }
+  const LoraWeights& lora = adapters.at(parameter.name.substr(0, parameter.name.rfind('.')));
+  const bool is_a = parameter.name.ends_with("lora_a");
+  const std::int64_t of_a = count / std::ssize(lora.parts), rank = lora.b.size(1);
+  std::int64_t begin = 0;
+  for (auto& module : modules) {
+    const std::int64_t end = begin + module.second;
+    module.second = 0;
+    for (const LoraPart& changed : lora.parts) {
+      if (changed.row >= begin && changed.row < end) module.second += is_a ? of_a : changed.rows * rank;
+    }
+    begin = end;
+  }
+  return modules;
+}
+
 std::vector<ModelCosts::Layer> count_layers(const Module& model, const KeyValues& options) {
   std::vector<ModelCosts::Layer> layers;
+  const Adapters adapters = adapters_of(model);
   for (const NamedParameter& parameter : model.named_parameters()) {
     const std::string name(layer_name(parameter.name));
     if (name.empty()) continue;
-    const std::int64_t count = parameter.variable.sizes().product();
     ModelCosts::Layer& layer = find_or_add(layers, &ModelCosts::Layer::name, name);
-    layer.parameters += count;
+    layer.parameters += parameter.variable.sizes().product();
     std::string part = parameter.name.substr(name.size() + 1);
     part = part.substr(0, part.rfind('.'));
-    auto rows = packed_rows(part, options);
-    if (rows.empty()) rows.emplace_back(part, parameter.variable.size(0));
-    for (const auto& [module, height] : rows) {
-      find_or_add(layer.parts, &ModelCosts::Part::key, module).parameters +=
-          count / parameter.variable.size(0) * height;
+    for (const auto& [module, count] : elements_of(parameter, part, options, adapters)) {
+      find_or_add(layer.parts, &ModelCosts::Part::key, module).parameters += count;
     }
   }
   return layers;

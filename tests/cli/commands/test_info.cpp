@@ -244,6 +244,23 @@ TEST_CASE("info: the parts of a layer, once for all layers that are alike" * lon
   CHECK(base["layer_parts"]["decoder.blocks.0"]["cross_attention.v"] == 512 * 512 + 512);
 }
 
+TEST_CASE("info: the parameters of an adapter belong to the matrix that it changes") {
+  const Sandbox box("gpt");
+  const std::string model = " --model.kv_heads 1 --model.bias false";
+  box.train("base", "--train.steps 1" + model);
+  const Json told = json_of(box,
+                            "info tiny.toml --seconds 0 --json --train.init_from base --train.lora.rank 3 "
+                            "--train.lora.targets q v" +
+                                model);
+  const Json& parts = told["layer_parts"]["blocks.0"];
+  CHECK(parts["attention.q"] == 32 * 32 + 3 * 32 + 32 * 3);  // W, A (3, 32) and B (rows, 3)
+  CHECK(parts["attention.k"] == 16 * 32);
+  CHECK(parts["attention.v"] == 16 * 32 + 3 * 32 + 16 * 3);
+  std::int64_t sum = 0;
+  for (const auto& [part, count] : parts.items()) sum += count.get<std::int64_t>();
+  CHECK(told["layers"]["blocks.0"] == sum);
+}
+
 TEST_CASE("info: its text is at most 80 columns wide" * long_test()) {
   const Sandbox box;
   for (const char* config : {"gpt2-small", "bert-base", "rnn-multi30k", "bilm-stories"}) {
