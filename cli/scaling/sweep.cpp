@@ -24,6 +24,7 @@
 #include "tasks/plan/speed.h"
 #include "train/config/config_table.h"
 #include "train/config/task_row.h"
+#include "train/loop/run_summary.h"
 #include "train/run/disk.h"
 
 namespace tapeformer::cli {
@@ -169,17 +170,22 @@ std::int64_t steps_of(const SweepRequest& request, const ResolvedConfig& base, c
 }
 
 // Returns the steps of every training, and keeps them in plan.json: if a sweep with --minutes goes on, another
-// measurement would give another number.
+// measurement would give another number. Throws Error if there are runs of another plan, which stays.
 std::int64_t planned_steps(const SweepRequest& request, const ResolvedConfig& base,
                            const std::vector<SweepSize>& sizes) {
-  const fs::path file = request.out / "plan.json";
+  const fs::path file = request.out / "plan.json", runs = request.out / "sizes";
   Json plan{{"minutes", request.minutes ? Json(*request.minutes) : Json()}, {"sizes", Json::array()}};
   for (const SweepSize& size : sizes) plan["sizes"].push_back({{"size", size.name}, {"N", size.parameters}});
-  if (request.minutes && is_there(file)) {
+  if (request.tokens) plan["steps"] = steps_of(request, base, sizes);
+  if (is_there(file)) {
     const Json before = parse_json<Json>(read_file(file), file.string() + ": ");
-    if (before["minutes"] == plan["minutes"] && before["sizes"] == plan["sizes"]) return before["steps"];
+    bool same = before.is_object();
+    for (const auto& [key, value] : plan.items()) same = same && before.value(key, Json("none")) == value;
+    if (same) return before["steps"];
+    check(!is_folder(runs) || runs_below(runs).empty(), runs.string(), " has runs of another plan, that of ",
+          file.string(), ": remove the folder, or name another one by --out");
   }
-  plan["steps"] = steps_of(request, base, sizes);
+  if (request.minutes) plan["steps"] = steps_of(request, base, sizes);
   plan["tokens"] = plan["steps"].get<double>() * tokens_of_step(base);
   make_folder(request.out);
   write_file_atomically(file, dump_json(plan, 1) + "\n");

@@ -241,8 +241,9 @@ TEST_CASE("scaling: the sweep of the docs predicted its largest model within 2 %
 
 TEST_CASE("scaling sweep: plans widths, and measures what fits into the minutes" * long_test()) {
   const Sandbox box("gpt");
-  const std::string command =
-      "scaling sweep tiny.toml --minutes 0.02 --json --out sweep --model.layers 1 --model.heads 1 --eval.batches 1";
+  const std::string sweep =
+      "scaling sweep tiny.toml --json --out sweep --model.layers 1 --model.heads 1 --eval.batches 1 --minutes ";
+  const std::string command = sweep + "0.02";
   const Json result = json_of(box, command);
   const Json plan = Json::parse(box.read("sweep/plan.json"));
   std::vector<std::string> sizes;
@@ -250,6 +251,15 @@ TEST_CASE("scaling sweep: plans widths, and measures what fits into the minutes"
   CHECK(sizes == std::vector<std::string>{"1x6", "1x8", "1x10", "1x12", "1x14", "1x16", "1x32"});
   CHECK(box.metrics("sweep/sizes/1x6-1").back()["step"] == plan["steps"]);
   CHECK(json_of(box, command) == result);  // it measures no second time
+  // Another plan is refused, and does not take the place of the one of these runs.
+  for (const char* other : {"0.03", "0.02 --sizes 6 8 10 12 16"}) {
+    check_error(box, kFailure,
+                "sweep/sizes has runs of another plan, that of sweep/plan.json: remove the folder, or name another one "
+                "by --out",
+                sweep + other);
+  }
+  CHECK(Json::parse(box.read("sweep/plan.json")) == plan);
+  CHECK(json_of(box, command) == result);
 }
 
 TEST_CASE("scaling sweep: goes on with a prediction that has an infinite bound, which is null in its file") {
