@@ -66,7 +66,7 @@ void choose_conversation_context(PlanDraft& draft, std::vector<double> lengths) 
 
 // Keeps evaluations within their share of the time: scores only a part of many conversations.
 void choose_validation(SizedDraft& sized, DataSize& data) {
-  const double most = most_validation(sized.tokens), of_batch = tokens_of_step(sized.draft.resolved());
+  const double most = most_validation(sized.tokens), of_batch = tokens_of_evaluation_batch(sized.draft.resolved());
   if (data.validation <= most) return;
   sized.draft.choose(
       "eval.batches", std::max<std::int64_t>(round_number(most / of_batch), 1),

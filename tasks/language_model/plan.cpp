@@ -62,7 +62,8 @@ void choose_validation(SizedDraft& sized, DataSize& data, double of_token) {
   const double most = most_validation(sized.tokens);
   PlanDraft& draft = sized.draft;
   if (const std::int64_t batches = draft.integer("eval.batches"); batches > 0)
-    data.validation = std::min(data.validation, static_cast<double>(batches) * tokens_of_step(draft.resolved()));
+    data.validation =
+        std::min(data.validation, static_cast<double>(batches) * tokens_of_evaluation_batch(draft.resolved()));
   if (data.validation <= most || draft.is_given("eval.batches") || draft.is_given("data.valid_bytes")) return;
   const std::string reason =
       fmt::format("{} tokens are evaluated in {:.0f} % of the time", amount(most), 100 * tuning::kEvaluationShare);

@@ -58,6 +58,10 @@ double tokens_of_step(const ResolvedConfig& config) {
   return static_cast<double>(config.train.batch * config.train.accumulate * config.block_size());
 }
 
+double tokens_of_evaluation_batch(const ResolvedConfig& config) {
+  return static_cast<double>(config.train.batch * config.block_size());
+}
+
 SizedDraft choose_gpt(PlanDraft draft, const DataSize& data, std::int64_t vocab) {
   choose_blocks(draft);
   choose_batch(draft, tuning::kFirstStepTokens, "");

@@ -10,6 +10,8 @@ void require_gpt(const PlanDraft& draft, std::string_view what);
 
 // The tokens that a step reads.
 double tokens_of_step(const ResolvedConfig& config);
+// The tokens that a batch of an evaluation reads, which is as large as a micro-step.
+double tokens_of_evaluation_batch(const ResolvedConfig& config);
 
 // Chooses today's blocks and the optimizer (tuning::kGptKeys, kFineTuningKeys), the model's size, the rates, the batch,
 // and the precision of products, for a tokenizer of `vocab` tokens.

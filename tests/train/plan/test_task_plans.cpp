@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "tasks/plan/rules.h"
+#include "tasks/plan/sizes.h"
 #include "tests/long_test.h"
 #include "tests/temp_folder.h"
 #include "tests/train/plan/fake_timer.h"
@@ -245,6 +246,32 @@ TEST_CASE(
     CHECK((chosen(plan, "model.layers") != "") == has_layers);
     const auto width = std::ranges::find(plan.keys, "model.dim", &PlannedKey::key);
     CHECK((width->reason == "chosen with the layers") == has_layers);
+  }
+}
+
+TEST_CASE("plan: a batch of an evaluation is a micro-step, however many of them a step has") {
+  const TempFolder folder;
+  FakeMachine machine;
+  for (const bool chats : {false, true}) {
+    CAPTURE(chats);
+    PlanRequest request = request_of(machine, 1);
+    request.given_keys = {"train.accumulate"};
+    request.given.train.accumulate = 4;
+    Config::Data& data = request.given.data;
+    if (chats) {
+      data.conversations = folder.write("chat.jsonl", conversations(1000, 20)).string();
+      data.valid_conversations = folder.write("valid.jsonl", conversations(100'000, 20)).string();
+      request.given.task.kind = "instructions";
+    } else {
+      data.text = {folder.write("text", sentences(20'000, 9)).string()};
+      request.given.eval.batches = 3;
+      request.given_keys.insert("eval.batches");
+    }
+    const Plan plan = make_plan(request);
+    const ResolvedConfig config = resolve(plan.config);
+    const std::int64_t tokens = config.eval.batches * config.train.batch * *config.context();
+    const auto every = std::ranges::find(plan.keys, "eval.every", &PlannedKey::key);
+    CHECK(every->reason.ends_with("evaluations of " + amount(static_cast<double>(tokens)) + " tokens"));
   }
 }
 
