@@ -80,6 +80,7 @@ TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& optio
                        .config = resolve(load_run_config(checkpoint_config(found.run, found.folder))),
                        .checkpoint = found.folder.filename().string(),
                        .checkpoint_text = found.text,
+                       .step = found.step,
                        .without_heads = options.without_heads,
                        .warnings = found.warnings};
   if (!trained.without_heads.empty()) {
@@ -133,12 +134,32 @@ const TaskRow& task_of_run(const ModelSource& source) { return config_of(source)
 
 const ModelFamily& family_of_run(const ModelSource& source) { return config_of(source).family(); }
 
+std::vector<std::string> changed_data(const TrainedModel& run, std::uint64_t data_hash, std::uint64_t valid_hash) {
+  TrainingState state;
+  try {
+    state = read_training_state(run.run, run.step);
+  } catch (const Error&) {  // such as that of a checkpoint that a training has removed meanwhile
+    return {};
+  }
+  std::vector<std::string> lines;
+  const auto compare = [&](const char* what, std::uint64_t before, std::uint64_t now) {
+    if (before != 0 && now != 0 && before != now)
+      lines.push_back(str_cat("the ", what, " data is another than in the training of ", run.run.root.string()));
+  };
+  compare("training", state.data_hash, data_hash);
+  compare("validation", state.valid_hash, valid_hash);
+  return lines;
+}
+
 TrainedObjective load_trained_objective(const ModelSource& source, const LoadOptions& options) {
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedObjective {
     TrainedModel trained = load_shared(found, options);
     const WeightFormatScope weights(trained.weights);
     auto objective = make_objective(trained.config, &trained.run);
     load_model(trained, found, options, objective->model());
+    const DataFacts facts = objective->facts();
+    for (std::string& line : changed_data(trained, facts.data_hash, facts.valid_hash))
+      trained.warnings.push_back(std::move(line));
     return {std::move(trained), std::move(objective)};
   });
 }

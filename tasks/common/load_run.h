@@ -24,6 +24,7 @@ struct TrainedModel {
   ResolvedConfig config;                                                // with which the checkpoint was trained
   std::string checkpoint;                                               // its folder's name: "step-000500", "average"
   std::string checkpoint_text;                                          // the checkpoint in words: "step 500 (best)"
+  std::int64_t step = 0;                                                // the last one of the checkpoint's training
   kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;  // of the model's matrix products
   WeightFormat weights = WeightFormat::f32;                             // the format of the model's matrices in memory
   std::vector<std::string> without_heads = {};                          // the names of its heads that are removed
@@ -76,7 +77,12 @@ TrainedTextModel load_run(const ModelSource& source, const LoadOptions& options)
 const TaskRow& task_of_run(const ModelSource& source);
 const ModelFamily& family_of_run(const ModelSource& source);
 
-// A run of any task with its training data: its objective, whose model has the weights of the checkpoint.
+// Returns a sentence for each of the training and validation data of a run that is another now than when the checkpoint
+// was saved. A hash of 0 is not compared, and nothing is if the run has lost the state of the checkpoint's step.
+std::vector<std::string> changed_data(const TrainedModel& run, std::uint64_t data_hash, std::uint64_t valid_hash);
+
+// A run of any task with its training data: its objective, whose model has the weights of the checkpoint. `warnings`
+// has changed_data() too.
 struct TrainedObjective : TrainedModel {
   std::unique_ptr<Objective> objective;
 };

@@ -43,6 +43,7 @@ TrainedClassifier load_one_of_several(const ModelSource& source, const UsableChe
                        .config = task.config,
                        .checkpoint = trained.checkpoint,
                        .checkpoint_text = trained.checkpoint_text,
+                       .step = trained.step,
                        .matmul = trained.matmul,
                        .weights = trained.weights,
                        .without_heads = trained.without_heads,

@@ -32,6 +32,7 @@ std::vector<LossBreakdown> wanted_breakdowns(const EvalRequest& request, const T
                  run.run.root.string());
     }
     const LanguageData data = prepare_language_data(run.config, Tokenizer::load(run.run.tokenizer()), request.progress);
+    for (const std::string& line : changed_data(run, data.train.source_hash(), 0)) request.warn(line);
     breakdowns.push_back(breakdown_by_frequency(data.train.view(), run.model->vocab()));
   }
   return breakdowns;

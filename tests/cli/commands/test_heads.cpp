@@ -98,11 +98,17 @@ TEST_CASE("eval: parts by position and frequency add up to the reported loss; mo
   CHECK(table.find("\n9–16 ") != table.npos);
   box.write("rnn.toml", find_toy("rnn").toml());
   box.succeed("train rnn.toml --out rnn --train.steps 1");
+  CHECK_FALSE(box.succeed("eval run --text text.txt --by-frequency").tells("is another than"));
   CHECK(json_of(box, "eval rnn --text text.txt --by-frequency --json")["by_frequency"].size() > 1);
   check_errors(box, kUsage,
                {{"eval rnn --text text.txt --by-position",
                  "eval: --by-position: expected none, since rnn reads a text in order and has no windows"},
                 {"eval rnn --text text.txt --without-head 0.0", "head 0.0: the model has no heads of attention"}});
+  // The tokens are counted in the text as it is now.
+  box.write("other.txt", box.read("text.txt"));
+  box.write("text.txt", box.read("text.txt") + box.read("text.txt"));
+  CHECK(box.succeed("eval run --text other.txt --by-frequency")
+            .tells("the training data is another than in the training of run\n"));
 }
 
 TEST_CASE("heads: those of an encoder-decoder have their stack in their names; the lens is that of the decoder") {

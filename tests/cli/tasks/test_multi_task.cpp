@@ -74,3 +74,13 @@ TEST_CASE("multi_task: a run is trained, evaluated task by task, asked, and give
       "train --out later --train.init_from run --model.type bert --task.kind tag --data.labels train.tsv "
       "--train.steps 2 --train.threads 1");
 }
+
+TEST_CASE("multi_task: eval says if the data is another than in training") {
+  const Sandbox box("multi_task");
+  box.train("run", "--train.steps 2");
+  CHECK_FALSE(box.succeed("eval run").tells("is another than"));
+  box.write("valid.tsv", box.read("train.tsv"));
+  const Outcome changed = box.succeed("eval run");
+  CHECK(changed.tells("the validation data is another than in the training of run\n"));
+  CHECK_FALSE(changed.tells("the training data is another"));
+}
