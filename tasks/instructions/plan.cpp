@@ -67,10 +67,11 @@ void choose_conversation_context(PlanDraft& draft, std::vector<double> lengths) 
 // Keeps evaluations within their share of the time: scores only a part of many conversations.
 void choose_validation(SizedDraft& sized, DataSize& data) {
   const double most = most_validation(sized.tokens), of_batch = tokens_of_evaluation_batch(sized.draft.resolved());
-  if (data.validation <= most) return;
-  sized.draft.choose(
-      "eval.batches", std::max<std::int64_t>(round_number(most / of_batch), 1),
-      fmt::format("{} tokens are evaluated in {:.0f} % of the time", amount(most), 100 * tuning::kEvaluationShare));
+  if (data.validation > most) {
+    sized.draft.choose(
+        "eval.batches", std::max<std::int64_t>(round_number(most / of_batch), 1),
+        fmt::format("{} tokens are evaluated in {:.0f} % of the time", amount(most), 100 * tuning::kEvaluationShare));
+  }
   if (const std::int64_t batches = sized.draft.integer("eval.batches"); batches > 0)
     data.validation = std::min(data.validation, static_cast<double>(batches) * of_batch);
 }

@@ -107,8 +107,8 @@ Plan plan_translation(const PlanRequest& request) {
   const auto tokens = [&](const TargetSize& size) { return size.text.bytes / of_token + size.sentences; };
   const std::optional<TargetSize> valid = validation_pairs(request.given.data);
   const double share = valid ? 0 : request.given.data.valid_fraction;
-  const DataSize data{.unique = std::max(1.0, tokens(target) * (1 - share)),
-                      .validation = valid ? tokens(*valid) : tokens(target) * share};
+  DataSize data{.unique = std::max(1.0, tokens(target) * (1 - share)),
+                .validation = valid ? tokens(*valid) : tokens(target) * share};
   const double mean = target.mean(tokens(target));
   draft.choose(
       "model.context",
@@ -127,6 +127,10 @@ Plan plan_translation(const PlanRequest& request) {
   choose_matmul(sized, target_tokens_of_step);
   choose_micro_steps(sized.draft, sized.tokens);
   const double step_tokens = target_tokens_of_step(sized.draft.resolved());
+  if (const std::int64_t batches = sized.draft.integer("eval.batches"); batches > 0) {  // each is a micro-step
+    const auto micro_steps = static_cast<double>(sized.draft.integer("train.accumulate"));
+    data.validation = std::min(data.validation, static_cast<double>(batches) * step_tokens / micro_steps);
+  }
   if (sized.draft.from_scratch()) {
     choose_dropout(sized, data, tuning::kPairDropout);
   } else {

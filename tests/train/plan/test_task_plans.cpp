@@ -275,6 +275,24 @@ TEST_CASE("plan: a batch of an evaluation is a micro-step, however many of them 
   }
 }
 
+TEST_CASE("plan: evaluations read no more than the eval.batches that are given") {
+  const TempFolder folder;
+  for (const bool chats : {false, true}) {
+    FakeMachine machine;
+    PlanRequest request = request_of(machine, 1);
+    request.given_keys = {"eval.batches"};
+    request.given.eval.batches = 2;
+    const std::string text = chats ? conversations(3000, 20) : sentences(15'000, 3, "\tein satz\n");
+    (chats ? request.given.data.conversations : request.given.data.pairs) = folder.write("data", text).string();
+    (chats ? request.given.task.kind : request.given.model.type) = chats ? "instructions" : "transformer";
+    const Plan plan = make_plan(request);
+    const ResolvedConfig config = resolve(plan.config);
+    const std::int64_t of_batch = chats ? config.train.batch * *config.context() : config.train.batch_tokens;
+    const auto every = std::ranges::find(plan.keys, "eval.every", &PlannedKey::key);
+    CHECK(every->reason.ends_with("evaluations of " + amount(static_cast<double>(2 * of_batch)) + " tokens"));
+  }
+}
+
 TEST_CASE("plan: conversations have a context that nearly all of them fit into, and are learned like text") {
   const TempFolder folder;
   FakeMachine machine;
