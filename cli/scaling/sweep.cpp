@@ -79,7 +79,8 @@ void check_entropy(const SweepRequest& request, const ResolvedConfig& base) {
 void set_rates(Config& config, const ResolvedConfig& base, std::int64_t dim, TrainOptions& options) {
   const double widths = static_cast<double>(*base.model_dim()) / static_cast<double>(dim);
   const auto set = [&](const std::string& key, double rate, double power) {
-    const std::string text = fmt::format("{:.3g}", rate * std::pow(widths, power));
+    const double factor = std::pow(widths, power);
+    const std::string text = factor == 1 ? fmt::format("{}", rate) : fmt::format("{:.3g}", rate * factor);
     apply_override(config, key, text);
     options.insert(options.end(), {"--" + key, text});
   };

@@ -242,7 +242,8 @@ TEST_CASE("scaling: the sweep of the docs predicted its largest model within 2 %
 TEST_CASE("scaling sweep: plans widths, and measures what fits into the minutes" * long_test()) {
   const Sandbox box("gpt");
   const std::string sweep =
-      "scaling sweep tiny.toml --json --out sweep --model.layers 1 --model.heads 1 --eval.batches 1 --minutes ";
+      "scaling sweep tiny.toml --json --out sweep --model.layers 1 --model.heads 1 --eval.batches 1 "
+      "--optimizer.lr 0.0012345 --minutes ";
   const std::string command = sweep + "0.02";
   const Json result = json_of(box, command);
   const Json plan = Json::parse(box.read("sweep/plan.json"));
@@ -250,6 +251,8 @@ TEST_CASE("scaling sweep: plans widths, and measures what fits into the minutes"
   for (const Json& size : plan["sizes"]) sizes.push_back(size["size"]);
   CHECK(sizes == std::vector<std::string>{"1x6", "1x8", "1x10", "1x12", "1x14", "1x16", "1x32"});
   CHECK(box.metrics("sweep/sizes/1x6-1").back()["step"] == plan["steps"]);
+  // The model of the configuration's own width has the configuration's rate, to the last digit.
+  CHECK(box.read("sweep/largest/1x32-1/config.toml").find("\nlr = 0.0012345 ") != std::string::npos);
   CHECK(json_of(box, command) == result);  // it measures no second time
   // Another plan is refused, and does not take the place of the one of these runs.
   for (const char* other : {"0.03", "0.02 --sizes 6 8 10 12 16"}) {
