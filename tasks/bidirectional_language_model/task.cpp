@@ -26,7 +26,7 @@ EvalReport evaluate_bidirectional(const EvalRequest& request) {
   const EncodedText text = scored_text(request, run, *run.tokenizer);
   const std::int64_t context = request.context ? request.context : run.config.block_size();
   const WindowOptions options{
-      .context = context, .stride = request.stride ? request.stride : context, .batch = request.batch};
+      .context = context, .stride = request.stride ? request.stride : context, .batch = request.rows()};
   const std::span<const std::int32_t> ids = text.ids;
   const Evaluation result = evaluate(*run.model, ids, options, start_progress(request.progress, "evaluating"));
   return text_report(request, run, text, options, result);

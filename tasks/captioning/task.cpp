@@ -81,7 +81,7 @@ CaptionScores score_captions(const TrainedCaptioner& run, const EncodedCaptions&
   std::vector<std::int64_t> indices;
   for (const CaptionedImages::Caption& caption : images.captions()) indices.push_back(caption.image);
   const std::vector<ModelCaption> written =
-      captions_of(*run.model, images, indices, run.tokenizer, {.search = {.beam = 1}, .batch = request.batch},
+      captions_of(*run.model, images, indices, run.tokenizer, {.search = {.beam = 1}, .batch = request.rows()},
                   start_progress(request.progress, "writing captions"));
   CaptionScores scores;
   Bleu bleu(run.config.eval.bleu_tokenize);
@@ -116,8 +116,9 @@ EvalReport evaluate_captioning(const EvalRequest& request) {
   if (skipped > 0) {
     request.warn(str_cat(skipped, " of ", count, " captions have no loss: ", describe(captions.skipped, {most, most})));
   }
-  const Evaluation result = evaluate_captions(*run.model, captions, run.tokenizer.symbols, {.sentences = request.batch},
-                                              0, start_progress(request.progress, "evaluating"));
+  const Evaluation result =
+      evaluate_captions(*run.model, captions, run.tokenizer.symbols, {.sentences = request.rows()}, 0,
+                        start_progress(request.progress, "evaluating"));
   require_finite(result);
   const CaptionScores scores = score_captions(run, captions, request);
   const double unknown = static_cast<double>(captions.pairs.unknown_targets(*run.tokenizer.tokenizer));

@@ -19,15 +19,18 @@ struct EvalRequest {
   std::string text = {}, source = {}, target = {}, labels = {}, images = {}, conversations = {}, pairs = {};
   std::optional<MatmulSetting> matmul = std::nullopt;
   std::optional<WeightFormat> weights = std::nullopt;
-  std::int64_t stride = 0, context = 0;  // 0: the task's default
-  std::int64_t batch = 16;
-  bool no_pseudo = false;                          // leave out the pseudo-perplexity of a masked language model
-  std::vector<std::string> without_heads = {};     // the names of heads that are removed (head_name())
-  bool by_position = false, by_frequency = false;  // also report the loss by these properties of tokens
-  bool by_length = false;                          // also report the BLEU of translations by the length of sources
+  std::int64_t stride = 0, context = 0;              // 0: the task's default
+  std::optional<std::int64_t> batch = std::nullopt;  // see rows()
+  bool no_pseudo = false;                            // leave out the pseudo-perplexity of a masked language model
+  std::vector<std::string> without_heads = {};       // the names of heads that are removed (head_name())
+  bool by_position = false, by_frequency = false;    // also report the loss by these properties of tokens
+  bool by_length = false;                            // also report the BLEU of translations by the length of sources
   ProgressMaker progress = {};
   std::function<void(const std::string&)> warn = [](const std::string&) {};
   std::function<void(const TrainedModel&)> on_loaded = [](const TrainedModel&) {};  // called when the run is loaded
+
+  // How many windows, sentences or examples the model reads at once.
+  std::int64_t rows() const { return batch.value_or(16); }
 };
 
 struct EvalReport {

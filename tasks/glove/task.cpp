@@ -24,7 +24,7 @@ EvalReport evaluate_glove(const EvalRequest& request) {
   const std::vector<Cooccurrence> pairs =
       count_cooccurrences(std::span<const std::int32_t>(text.ids), run.model->vocab(), window);
   const GloveWeighting weighting = glove_weighting(run.config);
-  const GloveFit fit = evaluate(*run.model, pairs, weighting, request.batch * run.config.block_size(), 0,
+  const GloveFit fit = evaluate(*run.model, pairs, weighting, request.rows() * run.config.block_size(), 0,
                                 start_progress(request.progress, "evaluating"));
   require_finite(fit.evaluation);
   nlohmann::ordered_json json{{"tokens", text.ids.size()}, {"bytes", text.bytes}};

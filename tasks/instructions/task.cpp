@@ -93,13 +93,13 @@ EvalReport evaluate_instructions(const EvalRequest& request) {
   if (const std::string note = encoded.note("conversations", row + 1); !note.empty()) request.warn(note);
   check(!encoded.list.empty(), file.origin, ": no conversation can be scored");
   const bool packs = run.config.family().keeps_documents;
-  const ConversationBatcher batcher(encoded.list, {.batch = request.batch, .length = row, .packs = packs});
+  const ConversationBatcher batcher(encoded.list, {.batch = request.rows(), .length = row, .packs = packs});
   const Evaluation result =
       evaluate_answers(*run.model, batcher, packs, 0, start_progress(request.progress, "evaluating"));
   require_finite(result);
   const std::vector<AnswerPrompt> prompts = prompts_of(encoded.list, row + 1);
   const std::vector<std::string> answers =
-      greedy_answers(*run.model, format, prompts, request.batch, start_progress(request.progress, "answering"));
+      greedy_answers(*run.model, format, prompts, request.rows(), start_progress(request.progress, "answering"));
   const std::int64_t right = right_answers(encoded.list, answers);
   const double accuracy = static_cast<double>(right) / static_cast<double>(answers.size());
 

@@ -71,7 +71,7 @@ EvalReport evaluate_labels(const EvalRequest& request) {
   const RowEncoder encoder(task, run.model->encoder(), *run.tokenizer, run.labels);
   const std::vector<LabelledRow> rows = encoder.encode_all(examples, request.labels);
   for (const std::string& note : row_notes(task, rows, request.labels)) request.warn(note);
-  const TaskEvaluation result = evaluate(*run.model, task, run.labels, examples, rows, request.batch,
+  const TaskEvaluation result = evaluate(*run.model, task, run.labels, examples, rows, request.rows(),
                                          start_progress(request.progress, "evaluating"));
   require_finite(result.evaluation);
   const TaskScore& score = result.score;

@@ -43,7 +43,7 @@ EvalReport evaluate_language_model(const EvalRequest& request) {
   const TrainedLanguageModel run = open_run<TrainedLanguageModel>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const EncodedText text = scored_text(request, run, *run.tokenizer);
-  WindowOptions options{.context = request.context, .stride = request.stride, .batch = request.batch};
+  WindowOptions options{.context = request.context, .stride = request.stride, .batch = request.rows()};
   const bool windows = !reads_in_order(*run.model);
   if (windows) {
     options.context = window_context(*run.model, options.context);

@@ -47,7 +47,7 @@ EvalReport evaluate_masked(const EvalRequest& request) {
   const TrainedMaskedLanguageModel run = open_run<TrainedMaskedLanguageModel>(request);
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const EncodedText text = read_text(request.text, run, *run.tokenizer, request.warn);
-  MaskedRowOptions options = masked_row_options(run.config, request.batch);
+  MaskedRowOptions options = masked_row_options(run.config, request.rows());
   options.length = window_context(run.model->context(), request.context ? request.context : options.length);
   if (options.length < options.shortest()) {
     fail_usage("eval: --context: expected at least ", options.shortest(), " tokens, of which ",
@@ -61,7 +61,7 @@ EvalReport evaluate_masked(const EvalRequest& request) {
   check(has_masked || !request.no_pseudo, request.text, ": no token was chosen, and --no-pseudo leaves out the rest");
   std::optional<Evaluation> pseudo;
   if (!request.no_pseudo) {
-    pseudo = pseudo_likelihood(*run.model, rows, request.batch, start_progress(request.progress, "each token in turn"));
+    pseudo = pseudo_likelihood(*run.model, rows, request.rows(), start_progress(request.progress, "each token in turn"));
     require_finite(*pseudo);
   }
   Json json{{"tokens", ids.size()}, {"bytes", text.bytes}};

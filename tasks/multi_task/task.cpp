@@ -52,6 +52,7 @@ EvalReport evaluate_tasks(const EvalRequest& request) {
   require_no_pseudo_option(request);
   require_no_parts(request);
   require_no_windows(request, "each task is evaluated as in training");
+  if (request.batch) fail_usage("eval: --batch: expected none, since each task is evaluated as in training");
   TrainedObjective run = load_trained_objective(request.run, load_options(request));
   request.on_loaded(run);
   const kernels::MatmulPrecisionScope precision(run.matmul);

@@ -124,7 +124,7 @@ EvalReport evaluate_sentences(const EvalRequest& request) {
   for (const std::string& note : text.notes().lines()) request.warn(note);
   const std::vector<SentenceRows> pairs = encode_sentences(text.pairs(), text.origin(), *run.tokenizer, run);
   check(pairs.size() >= 2, request.pairs, ": expected at least two pairs of sentences, got ", pairs.size());
-  const Evaluation result = evaluate(*run.model, pairs, run.config.task.temperature, request.batch,
+  const Evaluation result = evaluate(*run.model, pairs, run.config.task.temperature, request.rows(),
                                      start_progress(request.progress, "evaluating"));
   require_finite(result);
   const double accuracy = result.measures[0].second;

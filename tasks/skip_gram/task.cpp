@@ -25,7 +25,7 @@ EvalReport evaluate_skip_gram(const EvalRequest& request) {
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const EncodedText text = read_text(request.text, run, *run.tokenizer, request.warn);
   const std::span<const std::int32_t> ids = text.ids;
-  const SkipGramBatcher pairs(ids, run.model->vocab(), skip_gram_options(run.config, request.batch));
+  const SkipGramBatcher pairs(ids, run.model->vocab(), skip_gram_options(run.config, request.rows()));
   const Evaluation result = evaluate(*run.model, pairs, 0, start_progress(request.progress, "evaluating"));
   require_finite(result);
   Json json{{"tokens", ids.size()}, {"bytes", text.bytes}};

@@ -71,7 +71,7 @@ EvalReport text_report(const EvalRequest& request, const TrainedModel& run, cons
   if (windows) {
     table << windows->context << ", stride " << windows->stride;
   } else {
-    const std::int64_t streams = stream_count(std::span<const std::int32_t>(text.ids), request.batch);
+    const std::int64_t streams = stream_count(std::span<const std::int32_t>(text.ids), request.rows());
     table << "all before it, in " << streams << (streams == 1 ? " part" : " parts");
   }
   table << ", " << run.checkpoint_text << '\n';

@@ -88,7 +88,7 @@ EvalReport evaluate_translation(const EvalRequest& request) {
     request.warn(
         str_cat(skipped, " of ", text.pairs().size(), " pairs are not scored: ", describe(pairs.skipped(), limits)));
   }
-  const Evaluation result = evaluate(*run.model, pairs, run.tokenizers.symbols, {.sentences = request.batch}, 0,
+  const Evaluation result = evaluate(*run.model, pairs, run.tokenizers.symbols, {.sentences = request.rows()}, 0,
                                      start_progress(request.progress, "evaluating"));
   require_finite(result);
   const double unknown = static_cast<double>(pairs.unknown_targets(*run.tokenizers.target));
@@ -103,7 +103,7 @@ EvalReport evaluate_translation(const EvalRequest& request) {
   table << loss_table(result, facts);
   std::string parts;
   if (request.by_length) {
-    const TranslationsByLength translations = translations_by_length(run, text.pairs(), request.batch);
+    const TranslationsByLength translations = translations_by_length(run, text.pairs(), request.rows());
     const double bleu = translations.all.score().score;
     json.update({{"bleu", bleu}, {"by_length", lengths_json(translations)}});
     table << "BLEU           " << bleu << " (greedy; " << translations.all.signature() << ")\n";

@@ -48,6 +48,7 @@ TEST_CASE("multi_task: a run is trained, evaluated task by task, asked, and give
   check_errors(box, kUsage,
                {{"eval run --stride 2",
                  "eval: --context and --stride: expected none, since each task is evaluated as in training"},
+                {"eval run --batch 4", "eval: --batch: expected none, since each task is evaluated as in training"},
                 {"eval run --labels valid.tsv --task tags --context 9",
                  "eval: --context and --stride: expected none, since examples are read as in training"},
                 {"eval run --no-pseudo",
