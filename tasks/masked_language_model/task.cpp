@@ -61,7 +61,8 @@ EvalReport evaluate_masked(const EvalRequest& request) {
   check(has_masked || !request.no_pseudo, request.text, ": no token was chosen, and --no-pseudo leaves out the rest");
   std::optional<Evaluation> pseudo;
   if (!request.no_pseudo) {
-    pseudo = pseudo_likelihood(*run.model, rows, request.rows(), start_progress(request.progress, "each token in turn"));
+    pseudo =
+        pseudo_likelihood(*run.model, rows, request.rows(), start_progress(request.progress, "each token in turn"));
     require_finite(*pseudo);
   }
   Json json{{"tokens", ids.size()}, {"bytes", text.bytes}};
