@@ -55,7 +55,7 @@ Command eval_command() {
   const auto arguments = std::make_shared<EvalArguments>();
   return {
       .name = "eval",
-      .help = "Loss, perplexity and bits per byte of a text, of translations, of captions, or of answers",
+      .help = "Loss, perplexity and bits per byte of a text; scores of translations, captions, answers, labels, pairs",
       .options = {run_argument(arguments->run),
                   checkpoint_option(arguments->run),
                   task_option(arguments->run, {.needs = {"--labels"}}),
