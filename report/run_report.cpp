@@ -25,7 +25,7 @@ constexpr std::size_t kMaxSamples = 40;        // steps with samples of text
 constexpr std::size_t kMaxSampleBytes = 2000;  // length of a sample
 
 // Returns a list for each key of the lines: its mean over each group of `per_point` lines, or null if no line of the
-// group has the key.
+// group has the key. Of single lines, whole numbers such as steps keep all their digits, since steps are compared.
 Json columns_of(const std::vector<Json>& lines, std::size_t per_point) {
   Json columns = Json::object();
   for (const Json& line : lines) {
@@ -35,6 +35,11 @@ Json columns_of(const std::vector<Json>& lines, std::size_t per_point) {
   }
   for (auto& [key, column] : columns.items()) {
     for (std::size_t begin = 0; begin < lines.size(); begin += per_point) {
+      const auto first = lines[begin].find(key);
+      if (per_point == 1 && first != lines[begin].end() && first->is_number_integer()) {
+        column.push_back(*first);
+        continue;
+      }
       double sum = 0;
       int count = 0;
       for (std::size_t i = begin; i < std::min(begin + per_point, lines.size()); ++i) {

@@ -67,6 +67,18 @@ TEST_CASE("report: the curves are the numbers of metrics.jsonl, training and eva
              {"machines", Json::array()}});
 }
 
+TEST_CASE("report: steps and tokens above a million have all their digits, which say what evaluations count") {
+  const TempFolder folder;
+  folder.write("a/config.toml", "[model]\n");
+  folder.write("a/metrics.jsonl",
+               "{\"step\":1000001,\"tokens\":98765432101,\"loss\":2.5}\n{\"step\":1000001,\"eval_loss\":1.5}\n");
+  const RunFolder run{folder.path / "a"};
+  const Json data = run_report_data({&run, 1})["runs"][0];
+  CHECK(data["train"]["step"][0] == 1000001);
+  CHECK(data["train"]["tokens"][0] == 98765432101);
+  CHECK(data["eval"]["step"][0] == 1000001);
+}
+
 TEST_CASE("report: the loss has the unit of the run's family; none if the configuration is of another version") {
   const TempFolder folder;
   const RunFolder vectors = write_run(folder, "vectors", 100, "[model]\ntype = \"glove\"\n"),
