@@ -63,7 +63,8 @@
         const key = part.keys.find((name) => name in run[part.from]);
         const x = run[part.from][axes[state.axis].key];
         if (!key || !x) continue;
-        const values = part.from === "train" ? smoothed(run.train[key], state.smoothing) : run[part.from][key];
+        const smooths = part.from === "train" && key.includes("loss");
+        const values = smooths ? smoothed(run.train[key], state.smoothing) : run[part.from][key];
         const label = [data.runs.length > 1 ? run.name + " #" + (index + 1) : "", chart.parts.length > 1 ? part.label : ""];
         lines.push({run: index, evaluation: part.from === "eval", layer: chart.layers ? part.label : null, x, values,
           colour: part.colour ?? colour(index),

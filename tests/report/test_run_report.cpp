@@ -206,6 +206,24 @@ TEST_CASE("report: a browser draws the curves without an error, and reads, zooms
   CHECK(told(dom, "one hidden").find("second #2, training 0.") != std::string::npos);
 }
 
+TEST_CASE("report: the mean of several points is that of the training loss alone, not of the learning rate") {
+  if (!has_browser()) return;
+  const TempFolder folder;
+  folder.write("a/config.toml", "[model]\n");
+  folder.write("a/metrics.jsonl", "{\"step\":1,\"loss\":4,\"lr\":0.5}\n{\"step\":2,\"loss\":2,\"lr\":0.25}\n");
+  const RunFolder run{folder.path / "a"};
+  const std::string dom = opened(with_script(run_report({&run, 1}), R"(
+const Chart = Dygraph;
+const tell = (place, rows) => document.body.append(tapeformer.element("p", {},
+  place.parentNode.querySelector("h2").textContent + ": " + rows.map((row) => row[1]).join(" ")));
+Dygraph = function(place, rows, options) { return tell(place, rows), new Chart(place, rows, options); };
+const means = document.querySelector("input[type=number]");
+means.value = 2, means.dispatchEvent(new Event("change"));
+)"));
+  CHECK(told(dom, "Loss, nats per token") == "4 3");
+  CHECK(told(dom, "Learning rate") == "0.5 0.25");
+}
+
 namespace {
 
 // A run of two layers whose norms are watched, with samples and a machine, after each hundredth step.
