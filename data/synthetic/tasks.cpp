@@ -36,7 +36,7 @@ std::string random_letters(RandomStream& random) {
   return letters;
 }
 
-// A number of up to `most` digits: each number of digits is equally probable.
+// Draws a number below 10, 100, … or 10^most: each of these bounds is equally probable.
 std::int64_t random_number(RandomStream& random, int most) {
   std::int64_t limit = 10;
   for (std::int64_t digits = between(random, 1, most); digits > 1; --digits) limit *= 10;

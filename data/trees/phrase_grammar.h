@@ -27,7 +27,7 @@ class PhraseGrammar {
 
   Bracketing draw(RandomStream& random) const;
   // The most probable tree of the words: CKY (Kasami 1965, Younger 1967) with the maximum over derivations (Viterbi);
-  // nullopt if the grammar has none. Of equal ones, the tree of the earlier rule, then of the earlier split.
+  // nullopt if the grammar has none. Of equal ones, the tree of the earlier split, then of the earlier rule.
   std::optional<Bracketing> viterbi(const std::vector<std::string>& words) const;
 
   const std::vector<PhraseSymbol>& symbols() const { return symbols_; }
