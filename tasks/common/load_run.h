@@ -31,7 +31,7 @@ struct TrainedModel {
   std::vector<std::string> warnings;
 
   // Whether the weights are those of a published model, which no training here has changed.
-  bool is_imported() const { return checkpoint == checkpoint_name(0); }
+  bool is_imported() const { return checkpoint == checkpoint_name(0) && tapeformer::is_imported(run); }
 };
 
 // The format of a model's matrices in memory if LoadOptions::weights gives none. `as_stored` and `bf16` mean f32 unless

@@ -52,8 +52,7 @@ bool weights_may_know_documents(std::string init_from) try {
     const std::optional<RunFolder> run = initial_run(init_from);
     if (!run || i == kMostRuns) return true;
     const ResolvedConfig config = resolve(load_run_config(run->config()));
-    const bool is_imported = latest_step(*run) == 0;  // a training saves no checkpoint before its first step
-    if (is_imported || may_read_documents(config)) return true;
+    if (is_imported(*run) || may_read_documents(config)) return true;
     init_from = config.train.init_from;
   }
   return false;

@@ -173,10 +173,10 @@ RunSummary summarize_run(const RunFolder& run) {
   const bool is_running = is_in_training(run);
   const auto saved = latest_step(run);
   if (saved) summary.step = is_running ? std::max(summary.step, *saved) : *saved;
-  const bool is_imported = saved == 0;  // a training saves no checkpoint before its first step
-  if (is_imported) summary.steps = 0;
+  const bool imported = is_imported(run);
+  if (imported) summary.steps = 0;
   summary.state = is_running                      ? "running"
-                  : is_imported                   ? "imported"
+                  : imported                      ? "imported"
                   : summary.step >= summary.steps ? "finished"
                   : is_stopped_early(run, config) ? "stopped early"
                                                   : "stopped";

@@ -246,6 +246,7 @@ NewestCheckpoint newest_valid_checkpoint(const RunFolder& run) {
 
 std::optional<std::int64_t> latest_step(const RunFolder& run) { return named_checkpoint(run, run.latest()); }
 std::optional<std::int64_t> best_step(const RunFolder& run) { return named_checkpoint(run, run.best()); }
+bool is_imported(const RunFolder& run) { return latest_step(run) == 0 && !is_there(run.metrics()); }
 
 void mark_best(const RunFolder& run, std::int64_t step) {
   check(is_folder(run.checkpoint(step)), "cannot mark the best: ", run.checkpoint(step).string(), " does not exist");

@@ -123,6 +123,9 @@ NewestCheckpoint newest_valid_checkpoint(const RunFolder& run);
 // Return the step that `latest` or `best` names; nullopt if there is no such file or no such checkpoint.
 std::optional<std::int64_t> latest_step(const RunFolder& run);
 std::optional<std::int64_t> best_step(const RunFolder& run);
+// Returns whether the newest weights of the run are those of a published model, which no training here has changed. A
+// training that began with other weights (train.init_from) has a checkpoint of step 0 too, but also a metrics.jsonl.
+bool is_imported(const RunFolder& run);
 // Makes `best` name the checkpoint of this step. Throws Error if the run has no such checkpoint.
 void mark_best(const RunFolder& run, std::int64_t step);
 

@@ -97,6 +97,29 @@ TEST_CASE("runs: a run in training is running, one that was stopped is stopped")
   CHECK(stopped["step"].get<int>() < 1000000);
 }
 
+TEST_CASE("runs: a training on other weights that was killed before its first step is stopped, not imported") {
+  const Sandbox box("gpt");
+  box.train("base", "--train.steps 1");
+  box.train("all/run", "--train.init_from base --train.steps 3 --checkpoint.keep 0");
+  REQUIRE(box.has("all/run/checkpoints/step-000000"));
+  // What such a kill leaves: the weights with which the training began, and metrics without a line.
+  for (const std::string& step : {"step-000001", "step-000002", "step-000003"}) {
+    std::filesystem::remove_all(box / ("all/run/checkpoints/" + step));
+  }
+  std::filesystem::remove(box / "all/run/checkpoints/best");
+  box.write("all/run/checkpoints/latest", "step-000000\n");
+  box.write("all/run/metrics.jsonl", "");
+  const Json killed = box.run("runs all --json").json()[0];
+  CHECK(killed["state"] == "stopped");
+  CHECK(killed["step"] == 0);
+  CHECK(killed["steps"] == 3);
+  // An import writes no metrics.
+  std::filesystem::remove(box / "all/run/metrics.jsonl");
+  const Json imported = box.run("runs all --json").json()[0];
+  CHECK(imported["state"] == "imported");
+  CHECK(imported["steps"] == 0);
+}
+
 TEST_CASE("runs: what is no folder is one line; a folder without runs has an empty table") {
   const Sandbox box;
   check_error(box, kFailure, "none: expected a folder", "runs none");
