@@ -92,6 +92,17 @@ void write_comparison(const Baselines& baselines, const Objective& objective, co
   log_warning("not compared with simple models: {}", error.what());
 }
 
+void remove_old_comparison(const TrainingState& state, const RunFolder& run) {
+  if (!is_there(run.comparison())) return;
+  try {
+    const Json json = parse_json<Json>(read_file(run.comparison()));
+    if (state.best_step > 0 && json.at("step").get<std::int64_t>() <= state.step) return;
+  } catch (const std::exception&) {
+    return;  // print_comparison() tells of it
+  }
+  remove_path(run.comparison());
+}
+
 void print_comparison(const TrainingState& state, const RunFolder& run) {
   if (!is_there(run.comparison())) return;
   try {

@@ -16,6 +16,10 @@ std::optional<Baselines> find_baselines(Objective& objective, double training_se
 void write_comparison(const Baselines& baselines, const Objective& objective, const TrainingState& state,
                       const RunFolder& run);
 
+// Removes the run's comparison.json if it says nothing of the run that goes on from `state`: if it was made at a later
+// step, or if its evaluation is no longer that of the run (evaluation_terms.h).
+void remove_old_comparison(const TrainingState& state, const RunFolder& run);
+
 // Prints the run's comparison.json in a line, if it was made at the step of `state`.
 void print_comparison(const TrainingState& state, const RunFolder& run);
 

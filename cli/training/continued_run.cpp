@@ -5,6 +5,7 @@
 
 #include "cli/options/config_options.h"
 #include "cli/terminal/messages.h"
+#include "cli/training/comparison.h"
 #include "cli/training/new_or_continued_run.h"
 #include "cli/training/planning.h"
 #include "cli/training/run_setup.h"
@@ -131,6 +132,7 @@ void reset_run(const RunFolder& run, const ResolvedConfig& config, const Trainin
   }
   remove_checkpoints_after(run, state.step);
   remove_average(run);
+  remove_old_comparison(state, run);
   if (state.best_step == 0) remove_path(run.best());  // the evaluation cannot be compared with later ones
   mark_best_of(run, state);
   prune_checkpoints(run, config.checkpoint.keep, config.checkpoint.average, kept_best(state));

@@ -61,6 +61,23 @@ TEST_CASE("summary: bits per byte stand beside those of n-grams and of xz") {
   CHECK(Json::parse(box.read("run/comparison.json"))["step"] == 22);
 }
 
+TEST_CASE("summary: what a run has taken back is not compared") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 8 --eval.batches 0 --checkpoint.keep 0");
+  const std::string comparison = box.read("run/comparison.json");
+  REQUIRE(Json::parse(comparison)["step"] == 8);
+  // Another training up to the same step, which compares nothing.
+  const Outcome again =
+      box.succeed("train --resume run/checkpoints/step-000004 --discard-newer --optimizer.lr 1e-3 --quiet");
+  CHECK(has(again.out, "best validation loss"));
+  CHECK_FALSE(has(again.out, "for comparison"));
+  CHECK_FALSE(box.has("run/comparison.json"));
+  // The best evaluation is forgotten, since evaluations read another part of the validation text.
+  box.write("run/comparison.json", comparison);
+  CHECK_FALSE(has(result_of(box, "train --resume run --eval.batches 1"), "for comparison"));
+  CHECK_FALSE(box.has("run/comparison.json"));
+}
+
 TEST_CASE("summary: the entropy of a corpus is that of its bytes, without the newlines where lines are documents") {
   const Sandbox box("gpt");
   // A line of mappings has 79 characters, of which 16 are arrows of three bytes, and one is the newline.
