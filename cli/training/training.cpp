@@ -56,16 +56,14 @@ class ReportRefresh {
 };
 
 // Facts that must be the same on all ranks when they begin to train.
-JobFacts data_and_weights(const Objective& objective, const ParameterSlab& slab, const TrainingState& state) {
+JobFacts data_and_weights(const Objective& objective, const TrainingState& state) {
   const RunTokenizers tokenizers = objective.facts().tokenizers;
   const std::string vocabulary = tokenizers.source + tokenizers.target + tokenizers.labels + tokenizers.chat;
-  const std::string_view weights(static_cast<const char*>(static_cast<const void*>(slab.values().data<float>())),
-                                 static_cast<std::size_t>(slab.values().bytes()));
   return {{"the hash of the training data", to_hex(objective.facts().data_hash)},
           {"the hash of the validation data", to_hex(objective.facts().valid_hash)},
           {"the hash of the tokenizer", to_hex(hash_bytes(vocabulary))},
           {"the step to go on from", std::to_string(state.step)},
-          {"the hash of the weights", to_hex(hash_bytes(weights))}};
+          {"the hash of the weights", to_hex(hash_of_weights(objective.model()))}};
 }
 
 void log_ranks(const ResolvedConfig& config, const Communicator& ranks) {
@@ -251,7 +249,7 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
   TrainingState& state = training.state;
   Objective& objective = *prepared.objective;
   Communicator& ranks = objective.ranks();
-  require_same([&] { return data_and_weights(objective, slab, state); }, ranks);
+  require_same([&] { return data_and_weights(objective, state); }, ranks);
   StopSignal::work_begins();
   if (config.train.minutes > 0) StopSignal::interrupt_cools_down();
   if (!ranks.is_root()) {

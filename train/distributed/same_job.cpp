@@ -1,5 +1,8 @@
 #include "train/distributed/same_job.h"
 
+#include <span>
+#include <string_view>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
@@ -16,6 +19,18 @@ JobFacts program_and_config(const ResolvedConfig& config) {
     facts.emplace_back(name, command_line_text(entry.get(config.values())));
   }
   return facts;
+}
+
+std::uint64_t hash_of_weights(const Module& model) {
+  Hasher hasher;
+  for (const auto& named : model.named_tensors()) {
+    const Tensor& tensor = named.second;
+    dispatch_all(tensor.dtype(), [&]<class T>(T) {
+      const std::span<const T> values = tensor.span<T>();
+      hasher.update(std::string_view(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
+    });
+  }
+  return hasher.digest();
 }
 
 void require_micro_steps(const ResolvedConfig& config, const Communicator& ranks) {

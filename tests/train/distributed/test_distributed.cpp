@@ -141,6 +141,19 @@ TEST_CASE("ranks: a difference between them is refused, and told by its name") {
   root.join();
 }
 
+TEST_CASE("ranks: they compare the weights that are not trained, too") {
+  const auto hash = [](double change) {
+    const Gpt model(small_gpt());
+    model.initialize_parameters(1);
+    model.named_parameters().front().variable.freeze();
+    const ParameterSlab slab(model);
+    model.frozen_tensors().front().second.span<double>()[0] += change;
+    return hash_of_weights(model);
+  };
+  CHECK(hash(0) == hash(0));
+  CHECK(hash(0) != hash(1));
+}
+
 TEST_CASE("ranks: 2, 3 and 4 of them train a gpt as one process does, in f64, with dropout and clipping" *
           long_test()) {
   GptConfig config = small_gpt();
