@@ -99,9 +99,11 @@ std::optional<int> threads_of_environment() {
 }
 
 int threads_of_rank(Communicator& ranks) {
-  if (const auto wanted = threads_of_environment()) return *wanted;
-  if (ranks.size() == 1) return default_thread_count();
+  const auto wanted = threads_of_environment();
+  if (ranks.size() == 1) return wanted.value_or(default_thread_count());
+  // Also with a wanted number: the ranks of another host, whose environment has none, wait for the cores of all.
   const std::vector<std::string> cores = ranks.gather(host_and_cores());
+  if (wanted) return *wanted;
   const auto sharing = static_cast<int>(std::ranges::count(cores, cores[ranks.rank()]));
   return std::max(1, default_thread_count() / sharing);
 }

@@ -141,6 +141,26 @@ TEST_CASE("ranks: a difference between them is refused, and told by its name") {
   root.join();
 }
 
+TEST_CASE("ranks: one with OMP_NUM_THREADS tells its cores to those of hosts where it is not set") {
+  const char* const before = std::getenv("OMP_NUM_THREADS");
+  const std::string kept = before ? before : "";
+  const auto transfers = [](const char* threads) {
+    threads ? ::setenv("OMP_NUM_THREADS", threads, 1) : ::unsetenv("OMP_NUM_THREADS");
+    std::vector<int> found(2);
+    int count = 0;
+    run_ranks(2, [&](Communicator& ranks, const ThreadJob& job) {
+      found[ranks.rank()] = threads_of_rank(ranks);
+      ranks.barrier();
+      if (ranks.is_root()) count = job.started;
+    });
+    if (threads) CHECK(found == std::vector<int>(2, std::atoi(threads)));
+    return count;
+  };
+  const int without = transfers(nullptr), with = transfers("3");
+  before ? ::setenv("OMP_NUM_THREADS", kept.c_str(), 1) : ::unsetenv("OMP_NUM_THREADS");
+  CHECK(with == without);
+}
+
 TEST_CASE("ranks: they compare the weights that are not trained, too") {
   const auto hash = [](double change) {
     const Gpt model(small_gpt());
