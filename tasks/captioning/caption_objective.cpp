@@ -29,7 +29,9 @@ DataFacts CaptionObjective::facts() const {
   DataFacts facts{
       .tokenizers = {data_.tokenizer.tokenizer->to_json(), ""},
       .data_hash = train.images.hash(),
-      .valid_hash = data_.valid ? data_.valid->images.hash() : 0,
+      .valid_hash = data_.valid ? hash_of_scored(data_.valid->images.hash(), data_.valid->skipped,
+                                                 max_caption_length(config_) == config_.train.batch_tokens - 1)
+                                : 0,
       .tokens = train.pairs.target_tokens() + train.pairs.size(),
       .description = {str_cat(parameters_text(), ", vocabulary of ", data_.tokenizer.tokenizer->vocab_size()),
                       str_cat(train.images.image_count(), " training images with ", train.pairs.size(), " captions of ",

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/hash.h"
 #include "core/parallel.h"
 #include "data/parallel/pair_batcher.h"
 #include "data/scores/bleu.h"
@@ -49,6 +50,16 @@ class PairObjective : public Objective {
     return {.tokens = pairs.target_tokens() + pairs.size(),
             .bytes = pairs.target_bytes(),
             .unknown_share = unknown / static_cast<double>(pairs.target_tokens())};
+  }
+  // Returns the hash of validation data by the hash of its texts. `by_batch`: train.batch_tokens, which a resumed run
+  // may change, is the limit above which sentences are left out. Then the hash is that of those that are scored: their
+  // number tells which they are.
+  static std::uint64_t hash_of_scored(std::uint64_t texts, const SkippedPairs& skipped, bool by_batch) {
+    if (!by_batch || skipped.too_long == 0) return texts;
+    Hasher hasher;
+    hasher.update(texts);
+    hasher.update(static_cast<std::uint64_t>(skipped.too_long));
+    return hasher.digest();
   }
   // Returns the BLEU of the texts for the first eval.bleu_sentences of `all` validation sources. write(first, count)
   // returns the model's texts for some of them, which the ranks share; reference(i) returns the given text.

@@ -26,7 +26,9 @@ DataFacts TranslationObjective::facts() const {
   DataFacts facts{
       .tokenizers = {both.source->to_json(), both.joint() ? "" : both.target->to_json()},
       .data_hash = data_.hash,
-      .valid_hash = data_.valid_pairs().empty() ? 0 : pairs_hash(data_.valid_pairs()),
+      .valid_hash = data_.valid ? hash_of_scored(pairs_hash(data_.valid_pairs()), data_.valid->skipped(),
+                                                 /*by_batch=*/!config_.context())
+                                : 0,
       .tokens = data_.train.target_tokens() + data_.train.size(),
       .description = {str_cat(parameters_text(), ", ", vocabulary),
                       str_cat(data_.train.size(), " training pairs with ", data_.train.source_tokens(), " source and ",

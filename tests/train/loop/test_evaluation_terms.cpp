@@ -1,6 +1,8 @@
 // Which evaluations of a run compare with each other.
 #include "train/loop/evaluation_terms.h"
 
+#include <fstream>
+
 #include "core/error.h"
 #include "tests/train/toy.h"
 
@@ -67,6 +69,27 @@ TEST_CASE("evaluation: whatever changes what its number means begins the compari
   Config answers = instructions_config("rnn"), wide_answers = answers;
   wide_answers.train.batch *= 2;
   CHECK_FALSE(told_of(answers, wide_answers).has_value());
+}
+
+TEST_CASE("evaluation: a size of batches that leaves out validation sentences begins the comparison anew") {
+  const CacheFolder folder;
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream(folder.path / name) << text;
+    return (folder.path / name).string();
+  };
+  Config config = translation_config();
+  config.model = {.type = "rnn_seq2seq", .options = {{"layers", std::int64_t{1}}, {"dim", std::int64_t{12}}}};
+  config.data.corpus = "";
+  config.data.lines = Config().data.lines;
+  config.data.pairs = write("train.tsv", "ab\tba\nba\tab\naa\tbb\n");
+  config.data.valid_pairs = write("valid.tsv", "ab\tba\nabababab\tbabababa\n");
+  config.train.batch = Config().train.batch;
+  config.train.batch_tokens = 32;
+  Config large = config, small = config;
+  large.train.batch_tokens = 64, small.train.batch_tokens = 6;
+  CHECK_FALSE(told_of(config, large).has_value());
+  CHECK(told_of(config, small).has_value());
+  CHECK(told_of(small, config).has_value());
 }
 
 TEST_CASE("evaluation: the terms are those of the last evaluations where a run goes on without validation data") {
