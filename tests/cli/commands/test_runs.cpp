@@ -103,7 +103,7 @@ TEST_CASE("runs: a training on other weights that was killed before its first st
   box.train("all/run", "--train.init_from base --train.steps 3 --checkpoint.keep 0");
   REQUIRE(box.has("all/run/checkpoints/step-000000"));
   // What such a kill leaves: the weights with which the training began, and metrics without a line.
-  for (const std::string& step : {"step-000001", "step-000002", "step-000003"}) {
+  for (const std::string step : {"step-000001", "step-000002", "step-000003"}) {
     std::filesystem::remove_all(box / ("all/run/checkpoints/" + step));
   }
   std::filesystem::remove(box / "all/run/checkpoints/best");
