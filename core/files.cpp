@@ -140,7 +140,8 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   if (!error && std::filesystem::is_symlink(path_, error)) path_ = target;
   // A rename would replace a device, such as /dev/null, by a file, if the user has the right to do so.
   struct stat there {};
-  if (::stat(path_.c_str(), &there) == 0) check_is_file(there, path_);
+  const bool replaces = ::stat(path_.c_str(), &there) == 0;
+  if (replaces) check_is_file(there, path_);
   static std::atomic<int> counter = 0;
   // The lock tells remove_abandoned() that the file is being written. If that function has removed the file before it
   // was locked, the file has no name (no link) any more, and another one is made.
@@ -157,6 +158,8 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
     ::flock(fd_, LOCK_EX);
     check_call(::fstat(fd_, &status) == 0, "write", path_);
   }
+  // Not every file system has permissions, and what has none needs none.
+  if (replaces) static_cast<void>(::fchmod(fd_, there.st_mode & 07777));
 }
 
 AtomicFile::~AtomicFile() {

@@ -151,6 +151,21 @@ TEST_CASE("atomic file: appears whole on commit, and leaves nothing behind witho
   CHECK(folder.entries() == 1);
 }
 
+TEST_CASE("atomic file: the new file has the permissions of the one that it replaces") {
+  namespace fs = std::filesystem;
+  const TempFolder folder;
+  const auto path = folder.write("private.txt", "old");
+  for (const fs::perms mode : {fs::perms(0600), fs::perms(0640), fs::perms(0755)}) {
+    fs::permissions(path, mode);
+    AtomicFile file(path);
+    file.append("new");
+    CHECK(fs::status(file.temporary_path()).permissions() == mode);  // before anything is written, too
+    file.commit();
+    CHECK(fs::status(path).permissions() == mode);
+  }
+  CHECK(read_file(path) == "new");
+}
+
 TEST_CASE("atomic file: a temporary file of another process with the same number is left alone") {
   const TempFolder folder;
   std::filesystem::path next;
