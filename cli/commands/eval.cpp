@@ -19,7 +19,7 @@ struct EvalArguments : EvalRequest {
 
 // Returns the task that evaluates this kind of input: the run's own task, or else its family's task, or else the first
 // task in the table that reads such input. In the last case evaluate() throws an error that says what the model is.
-const TaskRow& task_for(const ModelSource& run, std::string_view input) {
+const TaskRow& task_for(const RunSelection& run, std::string_view input) {
   const TaskRow& task = task_of_run(run);
   if (task.eval_input == input) return task;
   const TaskRow& of_family = find_task_row(family_of_run(run).task);

@@ -12,7 +12,7 @@ namespace tapeformer::cli {
 namespace {
 
 struct ExportArguments {
-  ModelSource run;
+  RunSelection run;
   std::string format, out, type;
   bool merge = false;
 };

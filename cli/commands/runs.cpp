@@ -32,7 +32,7 @@ std::pair<std::string, double> key_of(const RunSummary& run, const std::string& 
 Json json_of(const RunSummary& run, const std::string& name) {
   const auto number = [](const auto& value) { return value ? Json(*value) : Json(); };
   Json measures = Json::object();
-  for (const auto& [measure, value] : run.measures) measures[measure] = value;
+  for (const auto& [measure, value] : run.metrics) measures[measure] = value;
   return {{"run", name},
           {"type", run.type},
           {"parameters", number(run.parameters)},

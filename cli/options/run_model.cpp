@@ -14,20 +14,20 @@ void log_loaded(const TrainedModel& trained) {
   log_info("weights: {}", trained.checkpoint_text);
 }
 
-Option run_argument(ModelSource& run) {
+Option run_argument(RunSelection& run) {
   return {"run",
           [&run](const std::string& path) { run.path = path; },
           "A run's folder, or one checkpoint folder in it",
           {.required = true}};
 }
 
-Option checkpoint_option(ModelSource& run) {
+Option checkpoint_option(RunSelection& run) {
   return {"--checkpoint", &run.checkpoint,
           "The weights that are read: latest, best, average, or those of a step [best, or the average where its "
           "validation was better; latest where nothing was evaluated]"};
 }
 
-Option task_option(ModelSource& run, OptionRules rules) {
+Option task_option(RunSelection& run, OptionRules rules) {
   return {"--task", &run.task, "Which of several tasks with labels, by its name in [tasks.NAME] [the only one]",
           std::move(rules)};
 }

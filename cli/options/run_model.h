@@ -14,16 +14,16 @@ void log_loaded(const TrainedModel& trained);
 
 // Calls load_run(), and prints what log_loaded() prints.
 template <class Trained>
-Trained open_run(const ModelSource& run, const LoadOptions& options) {
+Trained open_run(const RunSelection& run, const LoadOptions& options) {
   Trained trained = load_run<Trained>(run, options);
   log_loaded(trained);
   return trained;
 }
 
 // The argument RUN of a command, and the options --checkpoint, --task, --matmul and --weights.
-Option run_argument(ModelSource& run);
-Option checkpoint_option(ModelSource& run);
-Option task_option(ModelSource& run, OptionRules rules = {});
+Option run_argument(RunSelection& run);
+Option checkpoint_option(RunSelection& run);
+Option task_option(RunSelection& run, OptionRules rules = {});
 Option matmul_option(std::optional<MatmulSetting>& matmul);
 // `default_format` tells the user, in the help, which format is used if the option is not given: kAsStored for
 // DefaultWeights::as_stored.

@@ -133,7 +133,7 @@ void log_evaluation(const std::string& what, const Evaluation& evaluation, std::
     parts += fmt::format("{}{} {:.4f}", parts.empty() ? " (" : ", ", part.name, evaluation.part(part).loss());
   }
   std::string measures;
-  for (const auto& [name, value] : evaluation.measures) measures += fmt::format(", {} {:.4f}", name, value);
+  for (const auto& [name, value] : evaluation.metrics) measures += fmt::format(", {} {:.4f}", name, value);
   const std::string perplexity =
       task.has_perplexity ? ", perplexity " + format_perplexity(evaluation.perplexity()) : "";
   log_info("{}: validation loss {:.4f}{}{}{}{}", what, evaluation.loss(), parts.empty() ? "" : parts + ")", perplexity,
@@ -192,7 +192,7 @@ void compare(Objective& objective, const TrainingState& state, const RunFolder& 
 void log_end(TrainEnd end, const ResolvedConfig& config, Objective& objective, const TrainingState& state,
              const RunFolder& run, const PreparedEnd& prepared, bool trained) {
   if (end == TrainEnd::early_stopped) {
-    const std::string_view measure = config.metric();
+    const std::string_view measure = config.metric_for_best_model();
     const std::string better =
         measure.empty() ? "lower validation loss" : str_cat(smaller_is_better(measure) ? "lower " : "larger ", measure);
     log_info("ended at step {}: no {} in {} evaluations", state.step, better, config.eval.patience);

@@ -24,7 +24,7 @@ namespace {
 void print_best(const ResolvedConfig& config, const Objective& objective, const TrainingState& state) {
   if (state.best_step == 0 || !objective.can_evaluate()) return;
   const TaskRow& task = objective.task();
-  if (const std::string_view metric = config.metric(); !metric.empty()) {
+  if (const std::string_view metric = config.metric_for_best_model(); !metric.empty()) {
     return print_line("best validation {} {:g}, at step {}", metric, cost_of_metric(metric, state.best_loss),
                       state.best_step);
   }
@@ -139,10 +139,10 @@ void print_summary(const ResolvedConfig& config, Objective& objective, const Tra
   print_best(config, objective, state);
   print_comparison(state, run);
   const std::vector<nlohmann::ordered_json> metrics = read_metrics(run.metrics());
-  if (config.metric().empty() && !task.is_multi_task && objective.can_evaluate())
+  if (config.metric_for_best_model().empty() && !task.is_multi_task && objective.can_evaluate())
     print_verdict(config, objective, state, metrics);
   const UsableCheckpoint meant = find_checkpoint(run.root);
-  print_weights(config, meant, config.metric(), metrics);
+  print_weights(config, meant, config.metric_for_best_model(), metrics);
   if (!config.data.corpus.empty()) {
     if (task.optimum) {
       print_text(task.optimum(config));

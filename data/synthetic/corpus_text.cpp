@@ -16,7 +16,7 @@ class CorpusReader : public FragmentReader {
   CorpusReader(std::string name, std::int64_t lines, std::uint64_t seed, bool documents)
       : name_(std::move(name)), lines_(lines), seed_(seed), documents_(documents) {}
 
-  bool next(TextFragment& fragment) override {
+  bool next(SourceFragment& fragment) override {
     if (line_ == lines_) return false;
     text_ = corpus_line(name_, line_++, seed_);
     fragment = {text_, line_ == lines_ ? Bound::piece : Bound::none};

@@ -8,8 +8,8 @@
 
 namespace tapeformer {
 
-std::vector<std::vector<std::int32_t>> encode_part(const TextPart& part, const Tokenizer& tokenizer) {
-  const std::vector<TextSegment> segments = part.segments();
+std::vector<std::vector<std::int32_t>> encode_chunk(const TextChunk& chunk, const Tokenizer& tokenizer) {
+  const std::vector<TextSegment> segments = chunk.segments();
   const std::optional<std::int32_t> end_of_text = tokenizer.special(kEndOfText);
   const auto count = static_cast<std::int64_t>(segments.size());
   const std::int64_t grain = 1 + count / 256;
@@ -34,16 +34,16 @@ void for_each_encoded(TextReader& reader, const Tokenizer& tokenizer,
                       const std::function<void(std::span<const std::int32_t>)>& f, const ProgressCallback& progress) {
   const std::int64_t begin = reader.position();
   std::int64_t bytes = 0;
-  for_each_part(reader, [&](const TextPart& part) {
+  for_each_chunk(reader, [&](const TextChunk& chunk) {
     try {
-      for (const std::vector<std::int32_t>& ids : encode_part(part, tokenizer)) f(ids);
+      for (const std::vector<std::int32_t>& ids : encode_chunk(chunk, tokenizer)) f(ids);
     } catch (const Error& error) {
       if (dynamic_cast<const InvalidUtf8*>(&error)) reader.source().require_utf8();
       const std::string where = bytes == 0 ? "" : str_cat("the text from byte ", begin + bytes, " on: ");
       fail(reader.source().name(), ": ", where, error.what());
     }
-    bytes += static_cast<std::int64_t>(part.text.size());
-    if (progress) progress(part.share);
+    bytes += static_cast<std::int64_t>(chunk.text.size());
+    if (progress) progress(chunk.share);
   });
   if (progress) progress(1);
 }

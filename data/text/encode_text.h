@@ -1,4 +1,4 @@
-// Encodes texts that are read part by part.
+// Encodes texts that are read chunk by chunk.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace tapeformer {
 
-// The ids of a part: each segment is encoded by itself, and kEndOfText follows each document if the tokenizer has it.
+// The ids of a chunk: each segment is encoded by itself, and kEndOfText follows each document if the tokenizer has it.
 // The vectors contain the ids in order. Many segments are divided among the threads; the tokenizer itself divides a
 // long one.
-std::vector<std::vector<std::int32_t>> encode_part(const TextPart& part, const Tokenizer& tokenizer);
+std::vector<std::vector<std::int32_t>> encode_chunk(const TextChunk& chunk, const Tokenizer& tokenizer);
 
-// Calls f(ids) with the ids of the reader's whole text, in order. While one part is encoded, the next one is read.
+// Calls f(ids) with the ids of the reader's whole text, in order. While one chunk is encoded, the next one is read.
 // Throws Error as the reader does, and as the tokenizer does with the name of the text, or of the file that is not
 // UTF-8.
 void for_each_encoded(TextReader& reader, const Tokenizer& tokenizer,

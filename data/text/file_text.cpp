@@ -114,7 +114,7 @@ class FileReader {
   FileReader(const TextFile& file, std::string_view delimiter, TextNotes& notes)
       : name_(file.name), splitter_(file, delimiter, notes) {}
   virtual ~FileReader() = default;
-  virtual bool next(TextFragment& fragment) = 0;
+  virtual bool next(SourceFragment& fragment) = 0;
   std::int64_t consumed() const { return splitter_.consumed(); }
 
  protected:
@@ -132,7 +132,7 @@ class PlainTextReader : public FileReader {
                    notes),
         bound_(document == DocumentEnd::none ? Bound::piece : Bound::document) {}
 
-  bool next(TextFragment& fragment) override {
+  bool next(SourceFragment& fragment) override {
     bool complete = false;
     while (splitter_.next(fragment.text, complete)) {
       fragment.bound = complete ? bound_ : Bound::none;
@@ -153,7 +153,7 @@ class JsonLinesReader : public FileReader {
   JsonLinesReader(const TextFile& file, const std::string& field, TextNotes& notes)
       : FileReader(file, "\n", notes), field_(field), notes_(notes) {}
 
-  bool next(TextFragment& fragment) override {
+  bool next(SourceFragment& fragment) override {
     line_.clear();
     std::string_view text;
     for (bool complete = false; splitter_.next(text, complete);) {
@@ -198,7 +198,7 @@ class FilesReader : public FragmentReader {
     }
   }
 
-  bool next(TextFragment& fragment) override {
+  bool next(SourceFragment& fragment) override {
     for (; index_ < files_.size(); ++index_) {
       const TextFile& file = files_[index_];
       if (!file_) {

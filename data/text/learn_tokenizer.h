@@ -11,15 +11,15 @@
 
 namespace tapeformer {
 
-// The size of the parts that a TextReader gives for learning: a sample consists of such parts.
+// The size of the chunks that a TextReader gives for learning: a sample consists of such chunks.
 inline constexpr std::size_t kLearnPartBytes = std::size_t{1} << 20;
 
-// A sample of at most `bytes` of a text (but at least one part), in parts that are spread evenly over it: the whole
-// text if it is short enough, else every 2nd, 4th, 8th, … part.
-std::vector<TextPart> sample_text(TextReader& reader, std::int64_t bytes);
+// A sample of at most `bytes` of a text (but at least one chunk), in chunks that are spread evenly over it: the whole
+// text if it is short enough, else every 2nd, 4th, 8th, … chunk.
+std::vector<TextChunk> sample_text(TextReader& reader, std::int64_t bytes);
 
 // word and bpe learn from a sample of the first text, which is held in memory, or from the whole first text if
-// sample_bytes is 0. char learns from all texts. A text that is not sampled is read part by part. Throws Error as
+// sample_bytes is 0. char learns from all texts. A text that is not sampled is read chunk by chunk. Throws Error as
 // TokenizerTrainer and the readers do, and names the file that is not UTF-8.
 std::unique_ptr<Tokenizer> learn_tokenizer(const TokenizerOptions& options, std::span<TextReader* const> texts,
                                            std::int64_t sample_bytes, const ProgressMaker& progress = {});

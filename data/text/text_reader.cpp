@@ -23,7 +23,7 @@ std::size_t last_cut_before(char space, std::string_view text) {
 
 }  // namespace
 
-std::vector<TextSegment> TextPart::segments() const {
+std::vector<TextSegment> TextChunk::segments() const {
   std::vector<TextSegment> out;
   out.reserve(ends.size() + 1);
   const std::string_view all = text;
@@ -48,20 +48,20 @@ void TextReader::stop_at(std::int64_t end) {
 
 void TextReader::skip_to(std::int64_t begin) {
   stop_at(begin);
-  for (TextPart dropped; next(dropped);) continue;
+  for (TextChunk dropped; next(dropped);) continue;
 }
 
-// Reads one byte more than the next part needs, to know whether a character begins there. It takes no more than that
-// from a long fragment, since next() moves all pending bytes to the front after each part.
+// Reads one byte more than the next chunk needs, to know whether a character begins there. It takes no more than that
+// from a long fragment, since next() moves all pending bytes to the front after each chunk.
 void TextReader::fill() {
   if (!fragments_) fragments_ = source_.read();
-  while (!exhausted_ && pending_.text.size() <= part_bytes_ &&
+  while (!exhausted_ && pending_.text.size() <= chunk_bytes_ &&
          static_cast<std::int64_t>(pending_.text.size()) <= end_ - position_) {
     if (!within_fragment_ && !fragments_->next(fragment_)) {
       exhausted_ = true;
       break;
     }
-    const std::string_view taken = fragment_.text.substr(0, part_bytes_ + 1 - pending_.text.size());
+    const std::string_view taken = fragment_.text.substr(0, chunk_bytes_ + 1 - pending_.text.size());
     pending_.text += taken;
     fragment_.text.remove_prefix(taken.size());
     within_fragment_ = !fragment_.text.empty();
@@ -71,26 +71,26 @@ void TextReader::fill() {
   }
 }
 
-// The number of bytes of the pending text that form the next part.
+// The number of bytes of the pending text that form the next chunk.
 std::size_t TextReader::cut() const {
   const std::string_view text = pending_.text;
-  if (text.size() <= part_bytes_) return text.size();  // the text ends within this part
-  const auto later = std::upper_bound(pending_.ends.begin(), pending_.ends.end(), part_bytes_,
-                                      [](std::size_t at, const TextPart::End& end) { return at < end.at; });
+  if (text.size() <= chunk_bytes_) return text.size();  // the text ends within this chunk
+  const auto later = std::upper_bound(pending_.ends.begin(), pending_.ends.end(), chunk_bytes_,
+                                      [](std::size_t at, const TextChunk::End& end) { return at < end.at; });
   const std::size_t last_end = later == pending_.ends.begin() ? 0 : std::prev(later)->at;
-  if (const std::size_t safe = last_safe_cut(text.substr(last_end, part_bytes_ - last_end))) return last_end + safe;
-  return last_end > 0 ? last_end : std::max<std::size_t>(character_start(text, part_bytes_), 1);
+  if (const std::size_t safe = last_safe_cut(text.substr(last_end, chunk_bytes_ - last_end))) return last_end + safe;
+  return last_end > 0 ? last_end : std::max<std::size_t>(character_start(text, chunk_bytes_), 1);
 }
 
-bool TextReader::next(TextPart& part) {
+bool TextReader::next(TextChunk& chunk) {
   if (stopped_) return false;
   fill();
   const std::int64_t left = end_ - position_;
   std::size_t size = 0;
-  if (left <= static_cast<std::int64_t>(std::min(pending_.text.size(), part_bytes_))) {
+  if (left <= static_cast<std::int64_t>(std::min(pending_.text.size(), chunk_bytes_))) {
     stopped_ = true;
     std::size_t piece = 0;
-    for (const TextPart::End& end : pending_.ends) {
+    for (const TextChunk::End& end : pending_.ends) {
       if (static_cast<std::int64_t>(end.at) <= left) piece = end.at;
     }
     size = piece + character_start(std::string_view(pending_.text).substr(piece), left - piece);
@@ -99,30 +99,30 @@ bool TextReader::next(TextPart& part) {
   }
   const auto kept =
       std::find_if(pending_.ends.begin(), pending_.ends.end(), [&](const auto& end) { return end.at > size; });
-  part.text.assign(pending_.text, 0, size);
-  part.ends.assign(pending_.ends.begin(), kept);
-  part.share = fragments_->share();
-  part.continues = within_piece_;
-  if (size > 0) within_piece_ = part.ends.empty() || part.ends.back().at < size;
+  chunk.text.assign(pending_.text, 0, size);
+  chunk.ends.assign(pending_.ends.begin(), kept);
+  chunk.share = fragments_->share();
+  chunk.continues = within_piece_;
+  if (size > 0) within_piece_ = chunk.ends.empty() || chunk.ends.back().at < size;
   pending_.text.erase(0, size);
   pending_.ends.erase(pending_.ends.begin(), kept);
-  for (TextPart::End& end : pending_.ends) end.at -= size;
+  for (TextChunk::End& end : pending_.ends) end.at -= size;
   position_ += static_cast<std::int64_t>(size);
-  return !part.text.empty();
+  return !chunk.text.empty();
 }
 
-void for_each_part(TextReader& reader, const std::function<void(const TextPart& part)>& f) {
-  const auto read = [&]() -> std::optional<TextPart> {
-    TextPart part;
-    if (!reader.next(part)) return std::nullopt;
-    return part;
+void for_each_chunk(TextReader& reader, const std::function<void(const TextChunk& chunk)>& f) {
+  const auto read = [&]() -> std::optional<TextChunk> {
+    TextChunk chunk;
+    if (!reader.next(chunk)) return std::nullopt;
+    return chunk;
   };
-  // If the system refuses a thread, the part is read when it is needed.
+  // If the system refuses a thread, the chunk is read when it is needed.
   constexpr auto kAheadIfPossible = std::launch::async | std::launch::deferred;
   auto coming = std::async(kAheadIfPossible, read);
-  while (const std::optional<TextPart> part = coming.get()) {
+  while (const std::optional<TextChunk> chunk = coming.get()) {
     coming = std::async(kAheadIfPossible, read);
-    f(*part);
+    f(*chunk);
   }
 }
 
@@ -136,7 +136,7 @@ TextSummary summarize(const TextSource& source, const ProgressCallback& progress
   TextSummary summary;
   summary.stamp = source.stamp();
   Hasher text, ends;
-  TextFragment fragment;
+  SourceFragment fragment;
   std::int64_t reported = 0;
   const auto fragments = source.read();
   while (fragments->next(fragment)) {
@@ -146,7 +146,7 @@ TextSummary summarize(const TextSource& source, const ProgressCallback& progress
       ends.update(static_cast<std::uint64_t>(summary.bytes));
       ends.update(static_cast<std::uint64_t>(fragment.bound));
     }
-    if (progress && summary.bytes - reported > static_cast<std::int64_t>(TextReader::kPartBytes)) {
+    if (progress && summary.bytes - reported > static_cast<std::int64_t>(TextReader::kChunkBytes)) {
       reported = summary.bytes;
       progress(fragments->share());
     }

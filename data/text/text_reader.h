@@ -1,4 +1,4 @@
-// Reads a text in parts that can be encoded one by one, and summarizes a text.
+// Reads a text in chunks that can be encoded one by one, and summarizes a text.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ struct TextSegment {
   bool ends_document = false;  // whether a document ends after it
 };
 
-struct TextPart {
+struct TextChunk {
   struct End {
     std::size_t at;
     bool document;
   };
   std::string text;
   bool continues = false;  // whether it begins within a piece
-  // The ends of the pieces that end in this part, ascending; the last piece may continue in the next part.
+  // The ends of the pieces that end in this chunk, ascending; the last piece may continue in the next chunk.
   std::vector<End> ends;
   double share = 0;  // the share of the source that was read so far
 
-  // The segments in order, as views of this part.
+  // The segments in order, as views of this chunk.
   std::vector<TextSegment> segments() const;
 };
 
@@ -41,23 +41,23 @@ struct TextPart {
 // splits too: before a newline if possible, else before a space.
 std::size_t last_safe_cut(std::string_view text);
 
-// Reads a text in parts. A piece that is longer than a part is cut at safe cuts or, if a whole part has none, between
-// any two characters. Memory is bounded by a few parts and the longest document of JSON lines.
+// Reads a text in chunks. A piece that is longer than a chunk is cut at safe cuts or, if a whole chunk has none,
+// between any two characters. Memory is bounded by a few chunks and the longest document of JSON lines.
 class TextReader {
  public:
-  static constexpr std::size_t kPartBytes = std::size_t{8} << 20;
+  static constexpr std::size_t kChunkBytes = std::size_t{8} << 20;
   static constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int64_t>::max();
 
-  // The source must outlive the reader, which opens it when the first part is read.
-  explicit TextReader(const TextSource& source, std::size_t part_bytes = kPartBytes)
-      : source_(source), part_bytes_(part_bytes) {}
+  // The source must outlive the reader, which opens it when the first chunk is read.
+  explicit TextReader(const TextSource& source, std::size_t chunk_bytes = kChunkBytes)
+      : source_(source), chunk_bytes_(chunk_bytes) {}
 
   // Makes next() stop at byte `end` of the text, or before it at the beginning of a character. The default is
   // kToTheEnd.
   void stop_at(std::int64_t end);
-  // Reads the next part, of at most part_bytes bytes. Returns false at the end of the text, or at stop_at(). Throws
+  // Reads the next chunk, of at most chunk_bytes bytes. Returns false at the end of the text, or at stop_at(). Throws
   // Error as the source does.
-  bool next(TextPart& part);
+  bool next(TextChunk& chunk);
   // Skips the text before `begin`.
   void skip_to(std::int64_t begin);
 
@@ -72,17 +72,17 @@ class TextReader {
   std::size_t cut() const;
 
   const TextSource& source_;
-  std::size_t part_bytes_;
+  std::size_t chunk_bytes_;
   std::unique_ptr<FragmentReader> fragments_;
-  TextFragment fragment_;  // the rest of the last fragment
+  SourceFragment fragment_;  // the rest of the last fragment
   bool within_fragment_ = false;
-  TextPart pending_;
+  TextChunk pending_;
   std::int64_t position_ = 0, end_ = kToTheEnd;
   bool stopped_ = false, exhausted_ = false, within_piece_ = false;
 };
 
-// Calls f(part) for all parts of the reader. While f is running, the next part is read.
-void for_each_part(TextReader& reader, const std::function<void(const TextPart& part)>& f);
+// Calls f(chunk) for all chunks of the reader. While f is running, the next chunk is read.
+void for_each_chunk(TextReader& reader, const std::function<void(const TextChunk& chunk)>& f);
 
 // A summary of a whole text. Other bytes, or other ends of pieces and documents, give another hash.
 struct TextSummary {

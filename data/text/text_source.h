@@ -20,7 +20,7 @@ inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 // or the end of a piece that is a document, after which kEndOfText is added if the tokenizer has it.
 enum class Bound { none, piece, document };
 
-struct TextFragment {
+struct SourceFragment {
   std::string_view text;
   Bound bound = Bound::none;
 };
@@ -30,7 +30,7 @@ class FragmentReader {
   virtual ~FragmentReader() = default;
   // Gives the next fragment of the text, valid until the next call. Returns false at the end. Throws Error if it cannot
   // be read.
-  virtual bool next(TextFragment& fragment) = 0;
+  virtual bool next(SourceFragment& fragment) = 0;
   // The share of the text that was read, from 0 to 1; 0 if the size is unknown.
   virtual double share() const = 0;
   // The problems of the text that was read so far. A text that is not read from files has none.

@@ -95,7 +95,7 @@ Translator translator_of(WorkedExample& out, const TopicOptions& options) {
     return built_in_translator();
   }
   const std::string path = options.text("run", "");
-  auto run = load_run<TrainedTranslator>(ModelSource(path));
+  auto run = load_run<TrainedTranslator>(RunSelection(path));
   out.say("The model of " + path + ", " + run.checkpoint_text + ".");
   return {run.tokenizers.source, run.tokenizers.target, run.tokenizers.symbols, std::move(run.model), run.matmul};
 }

@@ -59,7 +59,7 @@ void explain_perplexity_of_text(WorkedExample& out, const TopicOptions& options)
   if (!options.has("run") || !options.has("text") || options.has("x")) {
     fail_usage("explain perplexity: expected --run RUN and --text TEXT together, or --x");
   }
-  const auto run = load_run<TrainedLanguageModel>(ModelSource(run_path));
+  const auto run = load_run<TrainedLanguageModel>(RunSelection(run_path));
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const std::vector<std::int32_t> ids =
       prompt_tokens(*run.tokenizer, *run.model, text, text_prefix(run, *run.tokenizer));

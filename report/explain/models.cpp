@@ -159,7 +159,7 @@ WorkedExample explain_kv_cache(const TopicOptions& options) {
   out.formula("bytes = 2 (keys and values) · layers · heads of keys · d_head · tokens · bytes of a number");
   if (options.has("run")) {
     const std::string path = options.text("run", "");
-    const auto run = load_run<TrainedLanguageModel>(ModelSource(path));
+    const auto run = load_run<TrainedLanguageModel>(RunSelection(path));
     const kernels::MatmulPrecisionScope precision(run.matmul);
     out.say("The model of " + path + ".");
     constexpr std::int64_t kLongest = 1024;

@@ -83,7 +83,7 @@ EmbeddedText embed_text(Tape& tape, const TrainedEmbedder& run, std::string_view
 
 void explain_run(WorkedExample& out, const TopicOptions& options) {
   const std::string path = options.text("run", "");
-  const auto run = load_run<TrainedEmbedder>(ModelSource(path));
+  const auto run = load_run<TrainedEmbedder>(RunSelection(path));
   Tape tape(no_grad);
   const auto [tokens, positions, names] = embed_text(tape, run, options.text("text", "the the a the"));
   out.heading("What a trained model adds: " + path);

@@ -8,7 +8,7 @@
 namespace tapeformer {
 
 template <>
-TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options) {
+TrainedEmbedder load_run(const RunSelection& source, const LoadOptions& options) {
   return with_checkpoint(source, [&](const UsableCheckpoint& found) {
     TrainedEmbedder embedder{load_shared(found, options), {}, {}, {}};
     const WeightFormatScope weights(embedder.weights);

@@ -13,6 +13,6 @@ struct TrainedEmbedder : TrainedModel, RowFrame {
 };
 
 template <>
-TrainedEmbedder load_run(const ModelSource& source, const LoadOptions& options);
+TrainedEmbedder load_run(const RunSelection& source, const LoadOptions& options);
 
 }  // namespace tapeformer

@@ -21,7 +21,7 @@ std::vector<std::string> words_of_text(std::string_view text) {
 
 // Does the same as words_of_tokens() for a caption whose tokens do not give its text, since some are <unk>: encodes
 // each word of the text to count its tokens.
-std::vector<std::int64_t> words_of_encoded(const Tokenizer& tokenizer, const ModelCaption& caption) {
+std::vector<std::int64_t> words_of_encoded(const Tokenizer& tokenizer, const TokenizedCaption& caption) {
   std::vector<std::int64_t> numbers;
   const std::vector<std::string> words = words_of_text(caption.text);
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -36,7 +36,7 @@ std::vector<std::int64_t> words_of_encoded(const Tokenizer& tokenizer, const Mod
 }
 
 // Returns for each token of a caption the number of the word that it belongs to; -1 for white space alone.
-std::vector<std::int64_t> words_of_tokens(const Tokenizer& tokenizer, const ModelCaption& caption) {
+std::vector<std::int64_t> words_of_tokens(const Tokenizer& tokenizer, const TokenizedCaption& caption) {
   const std::span<const std::int32_t> ids = caption.ids;
   if (tokenizer.decode(ids) != caption.text) return words_of_encoded(tokenizer, caption);
   std::vector<std::int64_t> words;
@@ -70,13 +70,13 @@ Evaluation evaluate_captions(const EncoderDecoder& model, const EncodedCaptions&
                         });
 }
 
-std::vector<ModelCaption> captions_of(const EncoderDecoder& model, const CaptionedImages& images,
-                                      std::span<const std::int64_t> indices, const CaptionTokenizer& tokenizer,
-                                      const TranslateOptions& options, const ProgressCallback& progress) {
+std::vector<TokenizedCaption> captions_of(const EncoderDecoder& model, const CaptionedImages& images,
+                                          std::span<const std::int64_t> indices, const CaptionTokenizer& tokenizer,
+                                          const TranslateOptions& options, const ProgressCallback& progress) {
   const auto batch = [&](std::int64_t first, std::int64_t count) {
     return image_batch(images, indices.subspan(first, count));
   };
-  std::vector<ModelCaption> captions;
+  std::vector<TokenizedCaption> captions;
   for (const std::vector<Hypothesis>& best :
        write_captions(model, batch, std::ssize(indices), tokenizer.symbols, options, progress)) {
     captions.push_back({best.front().ids, tokenizer.tokenizer->decode(best.front().ids)});
@@ -84,7 +84,7 @@ std::vector<ModelCaption> captions_of(const EncoderDecoder& model, const Caption
   return captions;
 }
 
-CaptionAttention caption_attention(const EncoderDecoder& model, const Tensor& image, const ModelCaption& caption,
+CaptionAttention caption_attention(const EncoderDecoder& model, const Tensor& image, const TokenizedCaption& caption,
                                    const CaptionTokenizer& tokenizer, const AlignmentHeads& heads) {
   const std::vector<std::int32_t>& ids = caption.ids;
   std::vector<std::int32_t> inputs{tokenizer.symbols.begin};

@@ -30,14 +30,14 @@ Evaluation evaluate_captions(const EncoderDecoder& model, const EncodedCaptions&
 
 // A caption that a model has written, or a given one: its tokens and its text. Tokens with <unk> do not determine the
 // text.
-struct ModelCaption {
+struct TokenizedCaption {
   std::vector<std::int32_t> ids;
   std::string text;
 };
 // Writes captions of the images with these indices.
-std::vector<ModelCaption> captions_of(const EncoderDecoder& model, const CaptionedImages& images,
-                                      std::span<const std::int64_t> indices, const CaptionTokenizer& tokenizer,
-                                      const TranslateOptions& options, const ProgressCallback& progress = {});
+std::vector<TokenizedCaption> captions_of(const EncoderDecoder& model, const CaptionedImages& images,
+                                          std::span<const std::int64_t> indices, const CaptionTokenizer& tokenizer,
+                                          const TranslateOptions& options, const ProgressCallback& progress = {});
 
 // Where a model looks while it reads a caption.
 struct CaptionAttention {
@@ -49,7 +49,7 @@ struct CaptionAttention {
 };
 // Returns where the model looks in `image` while it reads the tokens of `caption` (teacher forcing), by these heads of
 // cross-attention. Throws UsageError for a layer or head that the model does not have.
-CaptionAttention caption_attention(const EncoderDecoder& model, const Tensor& image, const ModelCaption& caption,
+CaptionAttention caption_attention(const EncoderDecoder& model, const Tensor& image, const TokenizedCaption& caption,
                                    const CaptionTokenizer& tokenizer, const AlignmentHeads& heads = {});
 
 // The number of words that name an object whose place in the image is known, and how many of these words have their

@@ -68,7 +68,7 @@ std::vector<std::string> CaptionObjective::written(std::int64_t first, std::int6
   std::vector<std::int64_t> images;
   for (const auto& caption : data_.valid->images.captions().subspan(first, count)) images.push_back(caption.image);
   std::vector<std::string> texts;
-  for (ModelCaption& caption :
+  for (TokenizedCaption& caption :
        captions_of(*model_, data_.valid->images, images, data_.tokenizer, {.search = {.beam = 1}})) {
     texts.push_back(std::move(caption.text));
   }

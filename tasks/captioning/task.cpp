@@ -80,7 +80,7 @@ CaptionScores score_captions(const TrainedCaptioner& run, const EncodedCaptions&
   const CaptionedImages& images = captions.images;
   std::vector<std::int64_t> indices;
   for (const CaptionedImages::Caption& caption : images.captions()) indices.push_back(caption.image);
-  const std::vector<ModelCaption> written =
+  const std::vector<TokenizedCaption> written =
       captions_of(*run.model, images, indices, run.tokenizer, {.search = {.beam = 1}, .batch = request.rows()},
                   start_progress(request.progress, "writing captions"));
   CaptionScores scores;
@@ -95,7 +95,7 @@ CaptionScores score_captions(const TrainedCaptioner& run, const EncodedCaptions&
     if (caption.places.empty() || !std::ranges::binary_search(captions.captions, static_cast<std::int64_t>(i)))
       continue;
     const Tensor image = image_batch(images, std::span(&caption.image, 1));
-    const ModelCaption given{run.tokenizer.tokenizer->encode(caption.text), caption.text};
+    const TokenizedCaption given{run.tokenizer.tokenizer->encode(caption.text), caption.text};
     const CaptionAttention attention = caption_attention(*run.model, image, given, run.tokenizer);
     const LookedAt looked = looked_at(attention, caption.places, images.size());
     scores.looked.words += looked.words, scores.looked.right += looked.right;

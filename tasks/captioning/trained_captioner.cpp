@@ -5,7 +5,7 @@
 namespace tapeformer {
 
 template <>
-TrainedCaptioner load_run(const ModelSource& source, const LoadOptions& options) {
+TrainedCaptioner load_run(const RunSelection& source, const LoadOptions& options) {
   require_task(source, {"captioning"});
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedCaptioner {
     TrainedModel trained = load_shared(found, options);

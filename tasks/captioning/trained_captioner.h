@@ -14,6 +14,6 @@ struct TrainedCaptioner : TrainedModel {
 };
 
 template <>
-TrainedCaptioner load_run(const ModelSource& source, const LoadOptions& options);
+TrainedCaptioner load_run(const RunSelection& source, const LoadOptions& options);
 
 }  // namespace tapeformer

@@ -14,7 +14,7 @@
 namespace tapeformer {
 
 struct EvalRequest {
-  ModelSource run;
+  RunSelection run;
   // Input files, as the task reads them.
   std::string text = {}, source = {}, target = {}, labels = {}, images = {}, conversations = {}, pairs = {};
   std::optional<MatmulSetting> matmul = std::nullopt;

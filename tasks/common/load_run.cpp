@@ -12,18 +12,18 @@
 namespace tapeformer {
 namespace {
 
-ResolvedConfig config_of(const ModelSource& source) {
+ResolvedConfig config_of(const RunSelection& source) {
   return resolve(load_run_config(find_run(source.path).run.config()));
 }
 
 // Throws Error for a model that is fine-tuned to another task, unless `fits`.
-void require_untuned(bool fits, const ModelSource& source, const ResolvedConfig& config, std::string_view expected) {
+void require_untuned(bool fits, const RunSelection& source, const ResolvedConfig& config, std::string_view expected) {
   check(fits, find_run(source.path).run.root.string(), ": the model is fine-tuned to ", config.task.kind, ", expected ",
         expected, "; ", config.task_row().commands);
 }
 
 // Throws Error unless the run's model fits. `expected` says in words which models do.
-void require_model(const ModelSource& source, bool fits, std::string_view expected) {
+void require_model(const RunSelection& source, bool fits, std::string_view expected) {
   const ResolvedConfig config = config_of(source);
   require_untuned(trains_own_head(config), source, config, expected);
   check(fits, find_run(source.path).run.root.string(), ": the model is a ", config.model.type, ", expected ", expected,
@@ -61,11 +61,11 @@ std::string_view unread_tensors(const ResolvedConfig& config) {
 
 }  // namespace
 
-void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected) {
+void require_no_labels(const RunSelection& source, const ResolvedConfig& config, std::string_view expected) {
   require_untuned(!config.task_row().has_labels, source, config, expected);
 }
 
-void require_task(const ModelSource& source, std::initializer_list<std::string_view> tasks) {
+void require_task(const RunSelection& source, std::initializer_list<std::string_view> tasks) {
   const auto model_of = [](std::string_view task) { return find_task_row(task).model; };
   require_model(source, std::ranges::count(tasks, config_of(source).family().task) > 0,
                 joined(tasks, " or ", model_of));
@@ -130,9 +130,9 @@ void load_model(const TrainedModel& trained, const UsableCheckpoint& found, cons
   remove_heads(model, heads);
 }
 
-const TaskRow& task_of_run(const ModelSource& source) { return config_of(source).task_row(); }
+const TaskRow& task_of_run(const RunSelection& source) { return config_of(source).task_row(); }
 
-const ModelFamily& family_of_run(const ModelSource& source) { return config_of(source).family(); }
+const ModelFamily& family_of_run(const RunSelection& source) { return config_of(source).family(); }
 
 std::vector<std::string> changed_data(const TrainedModel& run, std::uint64_t data_hash, std::uint64_t valid_hash) {
   TrainingState state;
@@ -151,7 +151,7 @@ std::vector<std::string> changed_data(const TrainedModel& run, std::uint64_t dat
   return lines;
 }
 
-TrainedObjective load_trained_objective(const ModelSource& source, const LoadOptions& options) {
+TrainedObjective load_trained_objective(const RunSelection& source, const LoadOptions& options) {
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedObjective {
     TrainedModel trained = load_shared(found, options);
     const WeightFormatScope weights(trained.weights);
@@ -165,13 +165,13 @@ TrainedObjective load_trained_objective(const ModelSource& source, const LoadOpt
 }
 
 template <>
-TrainedLanguageModel load_run(const ModelSource& source, const LoadOptions& options) {
+TrainedLanguageModel load_run(const RunSelection& source, const LoadOptions& options) {
   require_task(source, {"language_model"});
   return load_text_model(source, options, make_causal_model);
 }
 
 template <>
-TrainedTextModel load_run(const ModelSource& source, const LoadOptions& options) {
+TrainedTextModel load_run(const RunSelection& source, const LoadOptions& options) {
   require_model(source, config_of(source).family().reads_text(), "a model of plain text");
   return load_text_model(source, options, make_model_with_heads);
 }

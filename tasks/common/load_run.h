@@ -67,15 +67,15 @@ std::vector<std::int32_t> text_prefix(const TrainedModel& run, const Tokenizer& 
 // model of another kind: a run that was fine-tuned on labels can only be loaded as TrainedClassifier. Trained: one of
 // the types above, or one of those that tasks add (TrainedTranslator, TrainedClassifier, TrainedEmbedder).
 template <class Trained>
-Trained load_run(const ModelSource& source, const LoadOptions& options = {});
+Trained load_run(const RunSelection& source, const LoadOptions& options = {});
 template <>
-TrainedLanguageModel load_run(const ModelSource& source, const LoadOptions& options);
+TrainedLanguageModel load_run(const RunSelection& source, const LoadOptions& options);
 template <>
-TrainedTextModel load_run(const ModelSource& source, const LoadOptions& options);
+TrainedTextModel load_run(const RunSelection& source, const LoadOptions& options);
 
 // The task that a run trains, and the family of its model. Both throw Error when there is no run.
-const TaskRow& task_of_run(const ModelSource& source);
-const ModelFamily& family_of_run(const ModelSource& source);
+const TaskRow& task_of_run(const RunSelection& source);
+const ModelFamily& family_of_run(const RunSelection& source);
 
 // Returns a sentence for each of the training and validation data of a run that is another now than when the checkpoint
 // was saved. A hash of 0 is not compared, and nothing is if the run has lost the state of the checkpoint's step.
@@ -86,7 +86,7 @@ std::vector<std::string> changed_data(const TrainedModel& run, std::uint64_t dat
 struct TrainedObjective : TrainedModel {
   std::unique_ptr<Objective> objective;
 };
-TrainedObjective load_trained_objective(const ModelSource& source, const LoadOptions& options = {});
+TrainedObjective load_trained_objective(const RunSelection& source, const LoadOptions& options = {});
 
 // The functions below help to implement load_run() for other types.
 
@@ -101,13 +101,13 @@ void load_model(const TrainedModel& trained, const UsableCheckpoint& found, cons
 // matrices are held in this format. The model may be made under ShapesOnly.
 void require_memory(const Module& model, WeightFormat weights, const std::string& origin);
 // Throws Error for a model that was fine-tuned on labels. `expected` says in words which models are allowed.
-void require_no_labels(const ModelSource& source, const ResolvedConfig& config, std::string_view expected);
+void require_no_labels(const RunSelection& source, const ResolvedConfig& config, std::string_view expected);
 // Throws Error unless the run's model is for one of the tasks; the message names the models of all of them.
-void require_task(const ModelSource& source, std::initializer_list<std::string_view> tasks);
+void require_task(const RunSelection& source, std::initializer_list<std::string_view> tasks);
 
 // Loads a model of plain text, which `make` makes.
 template <class M>
-TrainedOnText<M> load_text_model(const ModelSource& source, const LoadOptions& options,
+TrainedOnText<M> load_text_model(const RunSelection& source, const LoadOptions& options,
                                  std::unique_ptr<M> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedOnText<M> {
     TrainedModel trained = load_shared(found, options);

@@ -62,7 +62,8 @@ ResolvedConfig config_of_task(const ResolvedConfig& all, const std::string& name
 
 std::vector<std::string> SharedTask::metrics() const {
   std::vector<std::string> metrics{name + "_loss"};
-  if (const std::string_view own = config.metric(); !own.empty()) metrics.push_back(str_cat(name, "_", own));
+  if (const std::string_view own = config.metric_for_best_model(); !own.empty())
+    metrics.push_back(str_cat(name, "_", own));
   return metrics;
 }
 

@@ -56,7 +56,7 @@ GloveFit evaluate(const GloveModel& model, std::span<const Cooccurrence> pairs, 
   GloveFit fit{.evaluation = {.tokens = std::min(batches * batch, std::ssize(pairs)),
                               .nats = sums[kWeightEE] - sums[kWeightE] * sums[kWeightE] / sums[kWeight]},
                .frequent = static_cast<std::int64_t>(sums[kFrequent])};
-  if (sums[kFrequent] >= kLeastFrequent) fit.evaluation.measures = {{"correlation", fitted_correlation(sums)}};
+  if (sums[kFrequent] >= kLeastFrequent) fit.evaluation.metrics = {{"correlation", fitted_correlation(sums)}};
   return fit;
 }
 

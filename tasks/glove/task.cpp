@@ -30,14 +30,14 @@ EvalReport evaluate_glove(const EvalRequest& request) {
   nlohmann::ordered_json json{{"tokens", text.ids.size()}, {"bytes", text.bytes}};
   if (text.unknown_share() > 0) json["unknown_share"] = text.unknown_share();
   json.update({{"pairs", pairs.size()}, {"loss", fit.evaluation.loss()}, {"frequent_pairs", fit.frequent}});
-  for (const auto& [name, value] : fit.evaluation.measures) json[name] = value;
+  for (const auto& [name, value] : fit.evaluation.metrics) json[name] = value;
   json["window"] = window;
   std::ostringstream table;
   table << "tokens         " << text.ids.size() << '\n' << "bytes          " << text.bytes << '\n';
   if (text.unknown_share() > 0) table << "unknown        " << 100 * text.unknown_share() << " % of the tokens\n";
   table << "loss           " << fit.evaluation.loss() << ' ' << run.config.task_row().loss_unit << ", of "
         << pairs.size() << '\n';
-  for (const auto& [name, value] : fit.evaluation.measures) {
+  for (const auto& [name, value] : fit.evaluation.metrics) {
     table << name << "    " << value << " with ln X, over the " << fit.frequent
           << " pairs with X >= " << weighting.x_max << '\n';
   }

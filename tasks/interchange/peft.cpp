@@ -233,7 +233,7 @@ PublishedFormat peft_format() {
 
 bool is_adapter_folder(const fs::path& path) { return is_folder(path) && is_there(path / kAdapterConfig); }
 
-RunFolder import_adapters(const fs::path& folder, const ModelSource& base, const fs::path& out) {
+RunFolder import_adapters(const fs::path& folder, const RunSelection& base, const fs::path& out) {
   require_no_run(out);
   check(is_adapter_folder(folder), folder.string(), ": expected a folder with ", kAdapterConfig);
   const PeftConfig peft = read_peft_config(folder / kAdapterConfig);

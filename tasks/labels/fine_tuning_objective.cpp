@@ -92,7 +92,7 @@ DataFacts FineTuningObjective::facts() const {
           .description = {str_cat(parameters_text(), ", vocabulary of ", data_.tokenizer->vocab_size()),
                           str_cat(data_.train.size(), " examples with ", scored(train_), " labels of ",
                                   data_.labels.size(), " kinds; the loss is in ", task().loss_unit,
-                                  ", and the best checkpoint has the largest ", task_.metric)},
+                                  ", and the best checkpoint has the largest ", task_.metric_for_best_model)},
           .warnings = warnings_};
 }
 

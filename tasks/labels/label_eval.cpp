@@ -82,7 +82,7 @@ EvalReport evaluate_labels(const EvalRequest& request) {
   if (result.unknown_labels > 0) json["unknown_labels"] = result.unknown_labels;
   if (cut > 0) json["cut_examples"] = cut;
   json["loss"] = result.evaluation.loss();
-  for (const auto& [name, value] : score.measures) json[name] = value;
+  for (const auto& [name, value] : score.metrics) json[name] = value;
   if (!score.table.empty()) {
     json["table"] = score_json(score);
     json["confusion"] = {{"labels", score.labels}, {"counts", score.confusion}};
@@ -94,7 +94,7 @@ EvalReport evaluate_labels(const EvalRequest& request) {
       result.unknown_labels > 0 ? fmt::format(", of the {} that {}", result.evaluation.tokens, known) : "";
   table << fmt::format("{:<15} {} with {} labels, {}\n", "examples", examples.size(), labels, run.checkpoint_text)
         << fmt::format("{:<15} {:.4f} nats per label{}\n", "loss", result.evaluation.loss(), of_known);
-  for (const auto& [name, value] : score.measures) table << fmt::format("{:<15} {}\n", name, percent(value));
+  for (const auto& [name, value] : score.metrics) table << fmt::format("{:<15} {}\n", name, percent(value));
   if (!score.table.empty()) {
     print_counts(table, score);
     print_confusion(table, score);

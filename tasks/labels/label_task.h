@@ -41,11 +41,11 @@ struct PredictedLabel {
 
 // A score of predictions, for people and programs.
 struct TaskScore {
-  std::vector<std::pair<std::string, double>> measures;  // metrics by name, such as "accuracy"
-  std::string table_of;                                  // what a row of the table counts: "label", "span"
-  std::vector<LabelCount> table;                         // a row for each label or kind of span
-  std::vector<std::string> labels;                       // the labels of the rows and columns of `confusion`
-  std::vector<std::vector<std::int64_t>> confusion;      // LabelScore::confusion()
+  std::vector<std::pair<std::string, double>> metrics;  // metrics by name, such as "accuracy"
+  std::string table_of;                                 // what a row of the table counts: "label", "span"
+  std::vector<LabelCount> table;                        // a row for each label or kind of span
+  std::vector<std::string> labels;                      // the labels of the rows and columns of `confusion`
+  std::vector<std::vector<std::int64_t>> confusion;     // LabelScore::confusion()
 };
 
 // The functions of a task with labels; everything else is the same for all such tasks.
@@ -64,9 +64,9 @@ struct LabelFunctions {
 };
 
 struct LabelTask {
-  std::string name;    // task.kind
-  std::string help;    // one line
-  std::string metric;  // the name in TaskScore::measures whose largest value chooses the best checkpoint
+  std::string name;                   // task.kind
+  std::string help;                   // one line
+  std::string metric_for_best_model;  // the name in TaskScore::metrics whose largest value chooses the best checkpoint
   // Whether one vector represents the whole text: that of [CLS], or of the last token for a model that has no [CLS].
   // Otherwise each piece is represented by its first token, or by its last one where the model is causal.
   bool pooled = false;

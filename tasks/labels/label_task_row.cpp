@@ -23,7 +23,7 @@ void check_labels(const ResolvedConfig& config) {
           ", which gives no vectors of the tokens of a text, got ", task.kind);
   require(kinds.empty() || !config.data.labels.empty(), "task.kind: ", task.kind, " trains on data.labels, got ",
           kinds.empty() ? "" : kinds[0]);
-  require(config.eval.batches == 0, "eval.batches: expected 0 beside task.kind, whose measures are of all validation ",
+  require(config.eval.batches == 0, "eval.batches: expected 0 beside task.kind, whose metrics are of all validation ",
           "data, got ", config.eval.batches);
   require(!task.freeze || config.train.lora_rank == 0, "task.freeze: expected false beside train.lora.rank, whose ",
           "adapters are part of the encoder, got true");
@@ -132,7 +132,7 @@ TaskRow label_task_row(const LabelTask& task) {
           .eval_input = "labels",
           .loss_unit = "nats per label",
           .has_perplexity = false,
-          .metric = task.metric,
+          .metric_for_best_model = task.metric_for_best_model,
           .reads_sentences = true,
           .keys = {"freeze", "mix", "layer_decay", "dropout", "class_weights"},
           .check = check_labels,

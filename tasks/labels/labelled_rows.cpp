@@ -283,8 +283,8 @@ TaskEvaluation evaluate(const EncoderForClassification& model, const LabelTask& 
   check(result.evaluation.tokens > 0, "evaluation: the examples have no ",
         task.extracts_span ? "answer within what is read" : "label that training knows");
   result.score = task.functions.score(labels, examples, of_examples);
-  result.evaluation.measures = result.score.measures;
-  result.evaluation.metric = task.metric;
+  result.evaluation.metrics = result.score.metrics;
+  result.evaluation.metric_for_best_model = task.metric_for_best_model;
   return result;
 }
 

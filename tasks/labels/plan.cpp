@@ -57,7 +57,7 @@ Plan plan_labels(const PlanRequest& request) {
                        : files.valid_labels.empty() ? 0
                                                     : size_of_files({files.valid_labels}).bytes;
   const DataSize data{.unique = std::max(1.0, (1 - share) * text.bytes / of_token), .validation = valid / of_token};
-  SizedDraft sized = choose_size(draft, tuning::kEncoderLadder, data, dummy_tokens_of_step, [&](PlanDraft& tried) {
+  SizedDraft sized = choose_size(draft, tuning::kEncoderSizes, data, dummy_tokens_of_step, [&](PlanDraft& tried) {
     const RateRule scratch{.adam = tuning::kLabelRate, .adam_power = tuning::kLabelPower};
     const RateRule tuned{
         .adam = tuning::kTunedLabelRate, .adam_power = tuning::kTunedLabelPower, .muon = tuning::kTunedMuonRate};

@@ -11,7 +11,7 @@ namespace tapeformer {
 namespace {
 
 // Returns the task with labels that the source names, of a run of several tasks.
-SharedTask task_with_labels(const ModelSource& source, const TrainedModel& trained) {
+SharedTask task_with_labels(const RunSelection& source, const TrainedModel& trained) {
   const std::vector<SharedTask> tasks = shared_tasks(trained.config);
   std::vector<std::string> names;
   std::vector<const SharedTask*> meant;
@@ -26,7 +26,7 @@ SharedTask task_with_labels(const ModelSource& source, const TrainedModel& train
              source.task.empty() ? "none" : source.task);
 }
 
-TrainedClassifier load_one_of_several(const ModelSource& source, const UsableCheckpoint& found,
+TrainedClassifier load_one_of_several(const RunSelection& source, const UsableCheckpoint& found,
                                       const LoadOptions& options) {
   TrainedModel trained = load_shared(found, options);
   const WeightFormatScope weights(trained.weights);
@@ -54,7 +54,7 @@ TrainedClassifier load_one_of_several(const ModelSource& source, const UsableChe
 }  // namespace
 
 template <>
-TrainedClassifier load_run(const ModelSource& source, const LoadOptions& options) {
+TrainedClassifier load_run(const RunSelection& source, const LoadOptions& options) {
   const RunFolder run = find_run(source.path).run;
   const TaskRow& task = task_of_run(source);
   check(task.has_labels || task.is_multi_task, run.root.string(),

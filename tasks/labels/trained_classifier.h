@@ -1,5 +1,5 @@
 // A model that was fine-tuned on labels, loaded from a run. From a run of several tasks, it is the model of the task
-// that ModelSource::task names.
+// that RunSelection::task names.
 #pragma once
 
 #include "nn/interfaces/encoder_for_classification.h"
@@ -14,6 +14,6 @@ struct TrainedClassifier : TrainedModel {
 };
 
 template <>
-TrainedClassifier load_run(const ModelSource& source, const LoadOptions& options);
+TrainedClassifier load_run(const RunSelection& source, const LoadOptions& options);
 
 }  // namespace tapeformer

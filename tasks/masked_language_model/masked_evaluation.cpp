@@ -40,7 +40,7 @@ double share(std::int64_t part, std::int64_t whole) { return static_cast<double>
 }  // namespace
 
 template <>
-TrainedMaskedLanguageModel load_run(const ModelSource& source, const LoadOptions& options) {
+TrainedMaskedLanguageModel load_run(const RunSelection& source, const LoadOptions& options) {
   require_task(source, {"masked_language_model"});
   return load_text_model(source, options, make_masked_language_model);
 }
@@ -101,10 +101,10 @@ Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows,
   sentences = ranks.sum_of(sentences);
   right_sentences = ranks.sum_of(right_sentences);
   sentence_nats = ranks.sum(sentence_nats);
-  if (total.tokens > 0) total.measures.emplace_back("accuracy", share(right, total.tokens));
+  if (total.tokens > 0) total.metrics.emplace_back("accuracy", share(right, total.tokens));
   if (sentences > 0) {
-    total.measures.emplace_back("next_sentence_loss", sentence_nats / static_cast<double>(sentences));
-    total.measures.emplace_back("next_sentence_accuracy", share(right_sentences, sentences));
+    total.metrics.emplace_back("next_sentence_loss", sentence_nats / static_cast<double>(sentences));
+    total.metrics.emplace_back("next_sentence_accuracy", share(right_sentences, sentences));
   }
   return total;
 }

@@ -13,7 +13,7 @@ namespace tapeformer {
 
 using TrainedMaskedLanguageModel = TrainedOnText<MaskedLanguageModel>;
 template <>
-TrainedMaskedLanguageModel load_run(const ModelSource& source, const LoadOptions& options);
+TrainedMaskedLanguageModel load_run(const RunSelection& source, const LoadOptions& options);
 
 // Returns the options by which a text is cut into rows for the configuration's model, `batch` rows at a time.
 MaskedRowOptions masked_row_options(const ResolvedConfig& config, std::int64_t batch);

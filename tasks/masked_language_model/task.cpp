@@ -69,7 +69,7 @@ EvalReport evaluate_masked(const EvalRequest& request) {
   if (text.unknown_share() > 0) json["unknown_share"] = text.unknown_share();
   json["masked_tokens"] = masked.tokens;
   if (has_masked) json["masked_loss"] = masked.loss();
-  for (const auto& [name, value] : masked.measures) json[name == "accuracy" ? "masked_accuracy" : name] = value;
+  for (const auto& [name, value] : masked.metrics) json[name == "accuracy" ? "masked_accuracy" : name] = value;
   if (pseudo) {
     json.update({{"pseudo_tokens", pseudo->tokens},
                  {"pseudo_loss", pseudo->loss()},
@@ -83,7 +83,7 @@ EvalReport evaluate_masked(const EvalRequest& request) {
     table << "unknown            " << 100 * text.unknown_share() << " % of the tokens: never chosen\n";
   }
   if (has_masked) table << "masked loss        " << masked.loss() << " nats per chosen token\n";
-  for (const auto& [name, value] : masked.measures) {
+  for (const auto& [name, value] : masked.metrics) {
     if (name == "accuracy") table << "masked accuracy    " << 100 * value << " %\n";
     if (name == "next_sentence_loss") table << "next sentence      " << value << " nats per pair of segments, ";
     if (name == "next_sentence_accuracy") table << 100 * value << " % right\n";

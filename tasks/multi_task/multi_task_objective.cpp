@@ -58,10 +58,10 @@ MultiTaskObjective::MultiTaskObjective(const ResolvedConfig& config, MultiTaskDa
   }
   for (const Task& task : tasks_) {
     const ValidationFacts facts = task.objective->validation();
-    const bool chooses = std::ranges::count(task.metrics, config.metric()) > 0;
+    const bool chooses = std::ranges::count(task.metrics, config.metric_for_best_model()) > 0;
     require(!chooses || facts.missing.empty() || !can_evaluate(),
-            "task.metric_for_best_model: expected a measure of a task that is evaluated, got ", config.metric(), " (",
-            facts.missing, ")");
+            "task.metric_for_best_model: expected a metric of a task that is evaluated, got ",
+            config.metric_for_best_model(), " (", facts.missing, ")");
   }
 }
 
@@ -147,15 +147,15 @@ std::vector<MultiTaskObjective::TaskEvaluation> MultiTaskObjective::evaluate_tas
 }
 
 Evaluation MultiTaskObjective::evaluate(const ProgressCallback& progress) {
-  Evaluation total{.metric = std::string(config_.metric())};
+  Evaluation total{.metric_for_best_model = std::string(config_.metric_for_best_model())};
   double loss = 0, weights = 0;
   for (const TaskEvaluation& task : evaluate_tasks(progress)) {
     total.tokens += task.evaluation.tokens;
     loss += task.weight * task.evaluation.loss();
     weights += task.weight;
-    total.measures.emplace_back(task.name + "_loss", task.evaluation.loss());
-    for (const auto& [name, value] : task.evaluation.measures)
-      total.measures.emplace_back(str_cat(task.name, "_", name), value);
+    total.metrics.emplace_back(task.name + "_loss", task.evaluation.loss());
+    for (const auto& [name, value] : task.evaluation.metrics)
+      total.metrics.emplace_back(str_cat(task.name, "_", name), value);
   }
   total.nats = static_cast<double>(total.tokens) * loss / weights;
   return total;

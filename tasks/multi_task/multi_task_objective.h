@@ -31,7 +31,7 @@ class MultiTaskObjective : public Objective {
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   ValidationFacts validation() const override;
   // The loss is the mean of the tasks' losses, weighted by the tasks' weights. The metrics are the tasks' own, named
-  // "NAME_loss" and so on; config.metric() chooses the best checkpoint.
+  // "NAME_loss" and so on; config.metric_for_best_model() chooses the best checkpoint.
   Evaluation evaluate(const ProgressCallback& progress) override;
 
  private:

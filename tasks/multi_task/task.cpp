@@ -33,7 +33,7 @@ void check_tasks(const ResolvedConfig& config) {
   const std::string& metric = config.task.metric_for_best_model;
   const std::vector<std::string> metrics = metrics_of(tasks);
   for (const std::string& name : metrics) {
-    require(std::ranges::count(metrics, name) == 1, "tasks: expected names of tasks whose measures differ, got two ",
+    require(std::ranges::count(metrics, name) == 1, "tasks: expected names of tasks whose metrics differ, got two ",
             name);
   }
   require(metric.empty() || std::ranges::count(metrics, metric) > 0, "task.metric_for_best_model: expected ",
@@ -65,7 +65,7 @@ EvalReport evaluate_tasks(const EvalRequest& request) {
     require_finite(task.evaluation);
     Json& own = json["tasks"][task.name] = {{"tokens", task.evaluation.tokens}, {"loss", task.evaluation.loss()}};
     table += fmt::format("\n{}\n{:<15} {:.4f} {}\n", task.name, "  loss", task.evaluation.loss(), task.unit);
-    for (const auto& [name, value] : task.evaluation.measures) {
+    for (const auto& [name, value] : task.evaluation.metrics) {
       own[name] = value;
       table += fmt::format("{:<15} {:.4f}\n", "  " + name, value);
     }

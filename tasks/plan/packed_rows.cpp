@@ -65,7 +65,7 @@ double tokens_of_evaluation_batch(const ResolvedConfig& config) {
 SizedDraft choose_gpt(PlanDraft draft, const DataSize& data, std::int64_t vocab) {
   choose_blocks(draft);
   choose_batch(draft, tuning::kFirstStepTokens, "");
-  SizedDraft sized = choose_size(draft, tuning::kGptLadder, data, tokens_of_step,
+  SizedDraft sized = choose_size(draft, tuning::kGptSizes, data, tokens_of_step,
                                  [&](PlanDraft& tried) { choose_rates_for_vocab(tried, vocab); });
   const std::int64_t step_tokens = step_tokens_for(sized.tokens, tuning::kFewestStepTokens);
   choose_micro_steps(sized.draft, step_tokens);

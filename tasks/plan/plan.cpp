@@ -38,7 +38,7 @@ KeyValue PlanDraft::value(std::string_view key) const { return entry_of_key(key,
 void PlanDraft::choose(std::string_view key, const KeyValue& value, std::string reason) {
   if (is_given(key) || !has(key)) return;
   const ConfigEntry entry = entry_of_key(key, plan_.config);
-  if (!ruler_of_own_key(entry, plan_.config).empty()) return;
+  if (!switch_of_own_key(entry, plan_.config).empty()) return;
   check_key_value(entry.name(), entry.key, value, "");
   entry.set(plan_.config, value);
   if (key == "optimizer.name") remove_foreign_options(plan_.config.optimizer);

@@ -22,13 +22,13 @@ constexpr double kBytesOfParameter = 16;
 constexpr std::string_view kMatmulKey = "train.matmul";
 
 // Chooses the keys of a size. If the user gave heads, or heads of keys and values, the width is a multiple of them.
-void choose_rung(PlanDraft& draft, const tuning::Rung& rung) {
-  draft.choose("model.layers", rung.layers, "");
+void set_size(PlanDraft& draft, const tuning::ModelSize& size) {
+  draft.choose("model.layers", size.layers, "");
   const auto given = [&](const char* key) {
     return draft.is_given(key) ? std::max<std::int64_t>(draft.integer(key), 1) : 1;
   };
   const std::int64_t kv_heads = given("model.kv_heads"), unit = 2 * std::lcm(given("model.heads"), kv_heads);
-  draft.choose("model.dim", chunk_count(rung.dim, unit) * unit, "");
+  draft.choose("model.dim", chunk_count(size.dim, unit) * unit, "");
   const std::int64_t width = draft.integer("model.dim"), heads = heads_for(width, kv_heads);
   draft.choose("model.heads", heads, fmt::format("each is {} wide", width / heads));
 }
@@ -123,16 +123,16 @@ std::string amount(double value) {
   return fmt::format("{:.0f}", value);
 }
 
-SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> ladder, const DataSize& data,
+SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::ModelSize> sizes, const DataSize& data,
                        const StepTokens& step_tokens, const std::function<void(PlanDraft&)>& with_rates) {
   std::optional<SizedDraft> best;
   std::optional<Config> before;
   int tried = 0;
   PlanDraft fastest = draft;
   fastest.choose(kMatmulKey, word_of(fast_matmuls().front()), "");
-  for (const tuning::Rung& rung : ladder) {
+  for (const tuning::ModelSize& size : sizes) {
     SizedDraft sized{.draft = fastest};
-    choose_rung(sized.draft, rung);
+    set_size(sized.draft, size);
     with_rates(sized.draft);
     if (before == sized.draft.config()) continue;
     before = sized.draft.config();

@@ -45,7 +45,7 @@ double steps_seconds(double minutes);
 // predicted loss rises, the time for measuring is over, or a model needs too much memory; takes the size with the least
 // predicted loss. Each size is measured twice, and its shorter time counts: in the longer one the machine was busy. For
 // each size, before it is measured, `with_rates` chooses the keys that depend on the width.
-SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::Rung> ladder, const DataSize& data,
+SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::ModelSize> sizes, const DataSize& data,
                        const StepTokens& step_tokens, const std::function<void(PlanDraft&)>& with_rates);
 
 // Measures the steps of the draft as it is now, and chooses train.matmul: the first of fast_matmuls(), unless a more

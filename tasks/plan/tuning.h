@@ -7,12 +7,13 @@
 namespace tapeformer::tuning {
 
 // The size of a model: on each side, for an encoder-decoder.
-struct Rung {
+struct ModelSize {
   std::int64_t layers, dim;
 };
-inline constexpr Rung kGptLadder[] = {{2, 64}, {4, 96}, {4, 128}, {4, 192}, {5, 256}, {6, 384}, {8, 512}, {12, 768}};
-inline constexpr Rung kTranslationLadder[] = {{2, 64}, {3, 128}, {4, 128}, {4, 192}, {6, 256}, {6, 512}};
-inline constexpr Rung kEncoderLadder[] = {{1, 64}, {2, 64}, {2, 128}, {4, 128}, {4, 256}, {6, 384}};
+inline constexpr ModelSize kGptSizes[] = {{2, 64},  {4, 96},  {4, 128}, {4, 192},
+                                          {5, 256}, {6, 384}, {8, 512}, {12, 768}};
+inline constexpr ModelSize kTranslationSizes[] = {{2, 64}, {3, 128}, {4, 128}, {4, 192}, {6, 256}, {6, 512}};
+inline constexpr ModelSize kEncoderSizes[] = {{1, 64}, {2, 64}, {2, 128}, {4, 128}, {4, 256}, {6, 384}};
 // The width of a head: the smaller one in models that are narrower than the limit.
 inline constexpr std::int64_t kNarrowHead = 32, kWideHead = 64, kWideModel = 384;
 

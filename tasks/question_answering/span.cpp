@@ -119,7 +119,7 @@ TaskScore score_answers(std::span<const std::string>, std::span<const LabelledEx
     ++answers;
   }
   const double count = std::max(answers, 1.0);
-  return {.measures = {{"f1", f1 / count}, {"exact_match", exact / count}},
+  return {.metrics = {{"f1", f1 / count}, {"exact_match", exact / count}},
           .table_of = {},
           .table = {},
           .labels = {},
@@ -149,7 +149,7 @@ nlohmann::ordered_json answer_json(std::span<const std::string>, const LabelledE
 LabelTask span_task() {
   return {.name = "span",
           .help = "the words of a text that answer a question",
-          .metric = "f1",
+          .metric_for_best_model = "f1",
           .extracts_span = true,
           .functions = {.read = read_questions,
                         .parse = parse_question,

@@ -108,8 +108,8 @@ Evaluation evaluate(const Model& model, std::span<const SentenceRows> pairs, dou
     total.nats += std::log(sum) + (most - scores[i]) / temperature;
     right += std::ranges::max_element(scores) - scores.begin() == i;
   }
-  total.measures = {{"accuracy", static_cast<double>(right) / static_cast<double>(count)}};
-  total.metric = "accuracy";
+  total.metrics = {{"accuracy", static_cast<double>(right) / static_cast<double>(count)}};
+  total.metric_for_best_model = "accuracy";
   return total;
 }
 

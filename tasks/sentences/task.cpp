@@ -127,7 +127,7 @@ EvalReport evaluate_sentences(const EvalRequest& request) {
   const Evaluation result = evaluate(*run.model, pairs, run.config.task.temperature, request.rows(),
                                      start_progress(request.progress, "evaluating"));
   require_finite(result);
-  const double accuracy = result.measures[0].second;
+  const double accuracy = result.metrics[0].second;
   nlohmann::ordered_json json{{"pairs", pairs.size()}, {"accuracy", accuracy}, {"loss", result.loss()}};
   std::string table = fmt::format("{:<15} {}, {}\n", "pairs", pairs.size(), run.checkpoint_text);
   table += fmt::format("{:<15} {:.2f} % of the second sentences found\n", "accuracy", 100 * accuracy);
@@ -150,7 +150,7 @@ TaskRow sentences_task() {
           .eval_input = "pairs",
           .loss_unit = "nats per pair of sentences",
           .has_perplexity = false,
-          .metric = "accuracy",
+          .metric_for_best_model = "accuracy",
           .reads_sentences = true,
           .least_rows = 2,
           .keys = {"layer_decay", "temperature"},

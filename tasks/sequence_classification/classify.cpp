@@ -28,7 +28,7 @@ TaskScore score_classes(std::span<const std::string> labels, std::span<const Lab
                         std::span<const std::span<const PredictedLabel>> predicted) {
   LabelScore texts(labels);
   for (std::size_t i = 0; i < examples.size(); ++i) texts.add(examples[i].labels[0], labels[predicted[i][0].label]);
-  return {.measures = {{"macro_f1", texts.macro_f1()}, {"accuracy", texts.accuracy()}},
+  return {.metrics = {{"macro_f1", texts.macro_f1()}, {"accuracy", texts.accuracy()}},
           .table_of = "label",
           .table = texts.counts(),
           .labels = texts.labels(),
@@ -52,7 +52,7 @@ nlohmann::ordered_json class_json(std::span<const std::string> labels, const Lab
 LabelTask classify_task() {
   return {.name = "classify",
           .help = "a label for each text",
-          .metric = "macro_f1",
+          .metric_for_best_model = "macro_f1",
           .pooled = true,
           .functions = {
               .read = read_texts, .parse = parse_text, .score = score_classes, .text = class_text, .json = class_json}};

@@ -84,10 +84,10 @@ TaskScore score_tags(std::span<const std::string> labels, std::span<const Labell
     spans.add(std::vector<std::string_view>(gold.begin(), gold.end()), found);
   }
   const LabelCount all = spans.total();
-  return {.measures = {{"span_f1", all.f1()},
-                       {"span_precision", all.precision()},
-                       {"span_recall", all.recall()},
-                       {"accuracy", words.accuracy()}},
+  return {.metrics = {{"span_f1", all.f1()},
+                      {"span_precision", all.precision()},
+                      {"span_recall", all.recall()},
+                      {"accuracy", words.accuracy()}},
           .table_of = "span",
           .table = spans.counts(),
           .labels = words.labels(),
@@ -120,7 +120,7 @@ nlohmann::ordered_json tags_json(std::span<const std::string> labels, const Labe
 LabelTask tag_task() {
   return {.name = "tag",
           .help = "a label for each word (BIO or plain ones)",
-          .metric = "span_f1",
+          .metric_for_best_model = "span_f1",
           .functions = {
               .read = read_tags, .parse = parse_words, .score = score_tags, .text = tags_text, .json = tags_json}};
 }

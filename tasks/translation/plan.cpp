@@ -119,7 +119,7 @@ Plan plan_translation(const PlanRequest& request) {
   const bool muon = draft.text("optimizer.name") == "muon";
   if (muon) draft.choose(tuning::kTranslationMuonKeys);
   draft.choose("train.accumulate", tuning::kMostPairMicroSteps, "");
-  SizedDraft sized = choose_size(draft, tuning::kTranslationLadder, data, target_tokens_of_step, [&](PlanDraft& tried) {
+  SizedDraft sized = choose_size(draft, tuning::kTranslationSizes, data, target_tokens_of_step, [&](PlanDraft& tried) {
     tried.choose("model.ff_dim", tuning::kTranslationFf * tried.integer("model.dim"), "narrow, for little data");
     choose_rates(tried, {.adam = muon ? tuning::kAdamRate : tuning::kTranslationRate,
                          .adam_power = muon ? tuning::kAdamPower : tuning::kTranslationPower});

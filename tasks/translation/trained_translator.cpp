@@ -5,7 +5,7 @@
 namespace tapeformer {
 
 template <>
-TrainedTranslator load_run(const ModelSource& source, const LoadOptions& options) {
+TrainedTranslator load_run(const RunSelection& source, const LoadOptions& options) {
   require_task(source, {"translation"});
   return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedTranslator {
     TrainedModel trained = load_shared(found, options);

@@ -12,6 +12,6 @@ struct TrainedTranslator : TrainedModel {
 };
 
 template <>
-TrainedTranslator load_run(const ModelSource& source, const LoadOptions& options);
+TrainedTranslator load_run(const RunSelection& source, const LoadOptions& options);
 
 }  // namespace tapeformer

@@ -15,8 +15,8 @@ TEST_CASE("build token file: each piece has the ids that it has by itself, whate
   const Ids more = tokenizer->encode(second);
   expected.insert(expected.end(), more.begin(), more.end());
   const MemoryText source(std::vector<std::string>{first, second});
-  for (const std::size_t part_bytes : {200, 1000, 1 << 20}) {
-    const TokenFile file = build(folder.path / "a", source, *tokenizer, part_bytes);
+  for (const std::size_t chunk_bytes : {200, 1000, 1 << 20}) {
+    const TokenFile file = build(folder.path / "a", source, *tokenizer, chunk_bytes);
     file.verify();
     CHECK(ids_of(file) == expected);
     CHECK(file.text_bytes() == static_cast<std::int64_t>(first.size() + second.size()));

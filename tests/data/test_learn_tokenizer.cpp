@@ -10,10 +10,10 @@ using namespace tapeformer;
 
 namespace {
 
-std::vector<std::string> sample(const TextSource& source, std::int64_t bytes, std::size_t part_bytes) {
-  TextReader reader(source, part_bytes);
+std::vector<std::string> sample(const TextSource& source, std::int64_t bytes, std::size_t chunk_bytes) {
+  TextReader reader(source, chunk_bytes);
   std::vector<std::string> out;
-  for (const TextPart& part : sample_text(reader, bytes)) out.push_back(part.text);
+  for (const TextChunk& chunk : sample_text(reader, bytes)) out.push_back(chunk.text);
   return out;
 }
 
@@ -26,7 +26,7 @@ std::unique_ptr<Tokenizer> learn(const TokenizerOptions& options, const TextSour
 
 }  // namespace
 
-TEST_CASE("sample: all of a short text, else every 2nd, 4th, … part, and never more than asked for") {
+TEST_CASE("sample: all of a short text, else every 2nd, 4th, … chunk, and never more than asked for") {
   std::vector<std::string> pieces;
   for (int i = 10; i < 50; ++i) pieces.push_back(std::to_string(i));
   const MemoryText source(pieces);
@@ -38,7 +38,7 @@ TEST_CASE("sample: all of a short text, else every 2nd, 4th, … part, and never
   CHECK(sample(source, 1, 2) == Parts{"10"});
 }
 
-TEST_CASE("learn tokenizer: parts of a text give the vocabulary of the whole") {
+TEST_CASE("learn tokenizer: chunks of a text give the vocabulary of the whole") {
   const std::string text = varied_text(3000);
   const std::string_view view = text;
   const MemoryText source(text), other("other");

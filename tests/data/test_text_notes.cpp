@@ -22,7 +22,7 @@ ReadText read_with_notes(const std::vector<fs::path>& paths, const TextOptions& 
   const FileText source(paths, options);
   TextReader reader(source, 1000);
   ReadText out;
-  for (TextPart part; reader.next(part);) out.text += part.text;
+  for (TextChunk part; reader.next(part);) out.text += part.text;
   out.notes = reader.notes().lines();
   CHECK(summarize(source).notes.lines() == out.notes);
   return out;

@@ -16,28 +16,28 @@ namespace {
 
 constexpr std::int64_t kAll = TextReader::kToTheEnd;
 
-// What the reader gives until it stops: '/' between parts, '|' at the ends of pieces, '#' at the ends of documents.
+// What the reader gives until it stops: '/' between chunks, '|' at the ends of pieces, '#' at the ends of documents.
 std::string parts_of(TextReader& reader) {
   std::string out;
-  for (TextPart part; reader.next(part);) {
+  for (TextChunk chunk; reader.next(chunk);) {
     if (!out.empty()) out += '/';
     std::size_t at = 0;
-    for (const TextPart::End& end : part.ends) {
-      out += part.text.substr(at, end.at - at) + (end.document ? '#' : '|');
+    for (const TextChunk::End& end : chunk.ends) {
+      out += chunk.text.substr(at, end.at - at) + (end.document ? '#' : '|');
       at = end.at;
     }
-    out += part.text.substr(at);
+    out += chunk.text.substr(at);
   }
   return out;
 }
 
-std::string parts_of(const TextSource& source, std::size_t part_bytes) {
-  TextReader reader(source, part_bytes);
+std::string parts_of(const TextSource& source, std::size_t chunk_bytes) {
+  TextReader reader(source, chunk_bytes);
   return parts_of(reader);
 }
 
-std::string read(const TextSource& source, std::int64_t begin, std::int64_t end, std::size_t part_bytes = 1 << 20) {
-  TextReader reader(source, part_bytes);
+std::string read(const TextSource& source, std::int64_t begin, std::int64_t end, std::size_t chunk_bytes = 1 << 20) {
+  TextReader reader(source, chunk_bytes);
   reader.skip_to(begin);
   reader.stop_at(end);
   return parts_of(reader);
@@ -59,7 +59,7 @@ TEST_CASE("safe cut: the last place before a newline, else before a space, that 
   CHECK(last_safe_cut("") == 0);
 }
 
-TEST_CASE("safe cut: a text in parts has one space before it by a sentencepiece tokenizer, as each of its pieces") {
+TEST_CASE("safe cut: a text in chunks has one space before it by a sentencepiece tokenizer, as each of its pieces") {
   Vocabulary vocabulary{.tokens = {"<unk>"}, .special_ids = {0}};
   for (int byte = 0; byte < 256; ++byte) {
     constexpr char kDigits[] = "0123456789ABCDEF";
@@ -68,17 +68,17 @@ TEST_CASE("safe cut: a text in parts has one space before it by a sentencepiece 
   for (const char* token : {"\u2581", "a", "b", "\u2581a", "ab"}) vocabulary.tokens.emplace_back(token);
   const SentencePieceTokenizer tokenizer(vocabulary, {{"\u2581", "a"}, {"a", "b"}}, {});
   const std::string text = varied_text(4000) + " ab ba ab";
-  for (const std::size_t part_bytes : {60, 300, 3000}) {
+  for (const std::size_t chunk_bytes : {60, 300, 3000}) {
     std::vector<std::int32_t> ids;
     const MemoryText source(text);
-    TextReader reader(source, part_bytes);
+    TextReader reader(source, chunk_bytes);
     for_each_encoded(reader, tokenizer,
                      [&](std::span<const std::int32_t> some) { ids.insert(ids.end(), some.begin(), some.end()); });
     CHECK(ids == tokenizer.encode(text));
   }
 }
 
-TEST_CASE("safe cut: text encoded in parts has the ids of the whole, for every kind of tokenizer") {
+TEST_CASE("safe cut: text encoded in chunks has the ids of the whole, for every kind of tokenizer") {
   const std::string text = varied_text(4000);
   const std::string_view view = text;
   for (const char* kind : {"char", "word", "bpe"}) {
@@ -86,22 +86,22 @@ TEST_CASE("safe cut: text encoded in parts has the ids of the whole, for every k
     const auto tokenizer = train_tokenizer({.kind = kind, .vocab = 400, .special_tokens = {}}, std::span(&view, 1));
     const std::vector<std::int32_t> whole = tokenizer->encode(text);
     const MemoryText source(text);
-    for (const std::size_t part_bytes : {60, 300, 3000}) {
-      std::vector<std::int32_t> parts;
+    for (const std::size_t chunk_bytes : {60, 300, 3000}) {
+      std::vector<std::int32_t> chunks;
       int count = 0;
-      TextReader reader(source, part_bytes);
-      for (TextPart part; reader.next(part); ++count) {
-        CHECK(part.text.size() <= part_bytes);
-        const auto ids = tokenizer->encode(part.text);
-        parts.insert(parts.end(), ids.begin(), ids.end());
+      TextReader reader(source, chunk_bytes);
+      for (TextChunk chunk; reader.next(chunk); ++count) {
+        CHECK(chunk.text.size() <= chunk_bytes);
+        const auto ids = tokenizer->encode(chunk.text);
+        chunks.insert(chunks.end(), ids.begin(), ids.end());
       }
       CHECK(count > 5);
-      CHECK(parts == whole);
+      CHECK(chunks == whole);
     }
   }
 }
 
-TEST_CASE("text reader: parts end at the ends of pieces, or at safe cuts, or between characters") {
+TEST_CASE("text reader: chunks end at the ends of pieces, or at safe cuts, or between characters") {
   CHECK(parts_of(MemoryText(std::vector<std::string>{"ab\n", "cd\n"}), 100) == "ab\n|cd\n|");
   CHECK(parts_of(MemoryText(std::vector<std::string>{"ab\n", "cd\n"}), 3) == "ab\n|/cd\n|");
   CHECK(parts_of(MemoryText(std::vector<std::string>{"ab\n", "cd\n"}), 5) == "ab\n|/cd\n|");
@@ -114,12 +114,12 @@ TEST_CASE("text reader: parts end at the ends of pieces, or at safe cuts, or bet
                  10) == "ab##c");
 }
 
-TEST_CASE("text reader: segments are the pieces of a part, and say where documents end") {
+TEST_CASE("text reader: segments are the pieces of a chunk, and say where documents end") {
   const MemoryText text({{"ab", Bound::piece}, {"c", Bound::document}, {"de", Bound::none}});
   TextReader reader(text);
-  TextPart part;
-  REQUIRE(reader.next(part));
-  const std::vector<TextSegment> segments = part.segments();
+  TextChunk chunk;
+  REQUIRE(reader.next(chunk));
+  const std::vector<TextSegment> segments = chunk.segments();
   REQUIRE(segments.size() == 3);
   CHECK(segments[0].text == "ab");
   CHECK(segments[1].text == "c");
@@ -127,17 +127,17 @@ TEST_CASE("text reader: segments are the pieces of a part, and say where documen
   CHECK_FALSE(segments[0].ends_document);
   CHECK(segments[1].ends_document);
   CHECK_FALSE(segments[2].ends_document);
-  CHECK_FALSE(reader.next(part));
+  CHECK_FALSE(reader.next(chunk));
   CHECK(reader.position() == 5);
   const MemoryText piece("ab");
   TextReader another(piece);
-  REQUIRE(another.next(part));
-  CHECK(part.segments().size() == 1);
+  REQUIRE(another.next(chunk));
+  CHECK(chunk.segments().size() == 1);
 }
 
-TEST_CASE("text reader: memory is bounded by the size of a part, for any text") {
+TEST_CASE("text reader: memory is bounded by the size of a chunk, for any text") {
   struct Endless : FragmentReader {
-    bool next(TextFragment& fragment) override {
+    bool next(SourceFragment& fragment) override {
       fragment = {text, Bound::none};
       return ++count <= 2000;
     }
@@ -154,9 +154,9 @@ TEST_CASE("text reader: memory is bounded by the size of a part, for any text") 
   const EndlessText text;
   TextReader reader(text, 10000);
   std::int64_t bytes = 0;
-  for (TextPart part; reader.next(part); bytes += static_cast<std::int64_t>(part.text.size())) {
-    CHECK(part.text.size() <= 10000);
-    CHECK(part.text.capacity() <= 24000);
+  for (TextChunk chunk; reader.next(chunk); bytes += static_cast<std::int64_t>(chunk.text.size())) {
+    CHECK(chunk.text.size() <= 10000);
+    CHECK(chunk.text.capacity() <= 24000);
   }
   CHECK(bytes == 2000000);
 }
@@ -167,16 +167,16 @@ TEST_CASE("text reader: stops where it is told, moved back to where a character 
   const int starts[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11};
   for (int cut = 0; cut <= 11; ++cut) {
     CAPTURE(cut);
-    for (const std::size_t part_bytes : {4, 5, 100}) {
-      TextReader reader(source, part_bytes);
+    for (const std::size_t chunk_bytes : {4, 5, 100}) {
+      TextReader reader(source, chunk_bytes);
       std::string before, after;
       reader.stop_at(cut);
-      TextPart part;
-      while (reader.next(part)) before += part.text;
+      TextChunk chunk;
+      while (reader.next(chunk)) before += chunk.text;
       CHECK(reader.position() == starts[cut]);
-      CHECK_FALSE(reader.next(part));
+      CHECK_FALSE(reader.next(chunk));
       reader.stop_at(kAll);
-      while (reader.next(part)) after += part.text;
+      while (reader.next(chunk)) after += chunk.text;
       CHECK(before == text.substr(0, starts[cut]));
       CHECK(after == text.substr(starts[cut]));
     }
@@ -208,12 +208,12 @@ TEST_CASE("text reader: a source is opened when it is first read") {
   const MemoryText source("text");
   TextReader reader(source);
   CHECK(source.times_read == 0);
-  TextPart part;
-  reader.next(part);
+  TextChunk chunk;
+  reader.next(chunk);
   CHECK(source.times_read == 1);
 }
 
-TEST_CASE("text summary: the split takes the last part, floor(n (1 - fraction)) bytes before it") {
+TEST_CASE("text summary: the split takes the last chunk, floor(n (1 - fraction)) bytes before it") {
   const TextSummary summary = summarize(MemoryText("0123456789"));
   CHECK(summary.bytes == 10);
   for (const auto& [fraction, train] : {std::pair{0.0, 10}, {0.1, 9}, {0.25, 7}, {0.5, 5}, {0.99, 0}}) {
@@ -243,7 +243,7 @@ TEST_CASE("text summary: a text that is changed while it is read has none") {
   CHECK_THROWS_WITH_AS(summarize(Changing("abc")), "the text was changed while it was read", Error);
 }
 
-TEST_CASE("text reader: tinyshakespeare parts where nanoGPT parts it") {
+TEST_CASE("text reader: tinyshakespeare chunks where nanoGPT chunks it") {
   const char* data = std::getenv("TAPEFORMER_DATA");
   const fs::path path = fs::path(data ? data : PROJECT_ROOT "/../shared/data") / "tinyshakespeare/input.txt";
   if (!fs::exists(path)) return;

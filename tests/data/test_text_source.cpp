@@ -98,7 +98,7 @@ TEST_CASE("text source: how much is read is told by the bytes of the files") {
       {folder.write("a.txt", std::string(3 << 20, 'x')), folder.write("b.txt", std::string(1 << 20, 'y'))}, {});
   const auto reader = text.read();
   CHECK(reader->share() == 0);
-  TextFragment fragment;
+  SourceFragment fragment;
   std::vector<double> shares;
   while (reader->next(fragment)) shares.push_back(reader->share());
   CHECK(std::is_sorted(shares.begin(), shares.end()));

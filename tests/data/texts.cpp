@@ -21,7 +21,7 @@ std::string varied_text(int words) {
 
 std::string with_bounds(const TextSource& source) {
   std::string out;
-  TextFragment fragment;
+  SourceFragment fragment;
   for (const auto reader = source.read(); reader->next(fragment);) {
     out += fragment.text;
     if (fragment.bound != Bound::none) out += fragment.bound == Bound::piece ? '|' : '#';

@@ -39,7 +39,7 @@ class MemoryText : public TextSource {
  private:
   struct Reader : FragmentReader {
     explicit Reader(const Fragments& all) : fragments(all) {}
-    bool next(TextFragment& fragment) override {
+    bool next(SourceFragment& fragment) override {
       if (index == fragments.size()) return false;
       fragment = {fragments[index].first, fragments[index].second};
       ++index;

@@ -34,8 +34,8 @@ inline TextRange whole(const TextSource& source) {
 }
 
 inline TokenFile build(const std::filesystem::path& path, const TextSource& source, const Tokenizer& tokenizer,
-                       std::size_t part_bytes = TextReader::kPartBytes) {
-  TextReader reader(source, part_bytes);
+                       std::size_t chunk_bytes = TextReader::kChunkBytes) {
+  TextReader reader(source, chunk_bytes);
   build_token_file(path, reader, whole(source), tokenizer);
   return TokenFile::open(path);
 }

@@ -134,8 +134,8 @@ Evaluation evaluate_captions(const Captioner& model, const Captions& captions) {
   const double loss = cross_entropy(logits, targets, {}).value().to_vector<float>()[0];
   return {.tokens = std::ssize(captions.words),
           .nats = loss * static_cast<double>(captions.words.size()),
-          .measures = {{"exact", static_cast<double>(right) / static_cast<double>(captions.size())}},
-          .metric = "exact"};
+          .metrics = {{"exact", static_cast<double>(right) / static_cast<double>(captions.size())}},
+          .metric_for_best_model = "exact"};
 }
 
 class CaptionObjective : public Objective {
@@ -195,7 +195,7 @@ TaskRow captioning_task() {
           .eval_input = "text",
           .loss_unit = "nats per word of a caption",
           .has_perplexity = false,
-          .metric = "exact",
+          .metric_for_best_model = "exact",
           .reads_sentences = true,
           .check =
               [](const ResolvedConfig& config) {
@@ -212,7 +212,7 @@ TaskRow captioning_task() {
               [](const EvalRequest& request) {
                 const TrainedObjective run = load_trained_objective(request.run);
                 const Evaluation result = run.objective->evaluate({});
-                return EvalReport{{{"loss", result.loss()}, {"exact", result.measures[0].second}}, ""};
+                return EvalReport{{{"loss", result.loss()}, {"exact", result.metrics[0].second}}, ""};
               }};
 }
 
@@ -253,7 +253,7 @@ TEST_CASE("toy task: captions are learned, and a run that was cut in two has the
   const auto cut = trained<CaptionToy>(caption_config(), folder.path / "cut", 33);
   CHECK(cut->slab.values().to_vector<float>() == whole->slab.values().to_vector<float>());
   const Evaluation evaluation = whole->objective.evaluate({});
-  CHECK(evaluation.measures[0].second > 0.9);
+  CHECK(evaluation.metrics[0].second > 0.9);
   CHECK(evaluation.loss() < 0.5);
 }
 

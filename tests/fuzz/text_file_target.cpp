@@ -18,14 +18,14 @@ struct Read {
 };
 
 // Nothing if the file is refused.
-std::optional<Read> read(const TextSource& source, std::size_t part_bytes) {
+std::optional<Read> read(const TextSource& source, std::size_t chunk_bytes) {
   Read all;
   try {
-    TextReader reader(source, part_bytes);
-    for (TextPart part; reader.next(part);) {
-      require(part.text.size() <= part_bytes, "a part is too large");
-      for (const TextPart::End& end : part.ends) all.ends.emplace_back(all.text.size() + end.at, end.document);
-      all.text += part.text;
+    TextReader reader(source, chunk_bytes);
+    for (TextChunk chunk; reader.next(chunk);) {
+      require(chunk.text.size() <= chunk_bytes, "a chunk is too large");
+      for (const TextChunk::End& end : chunk.ends) all.ends.emplace_back(all.text.size() + end.at, end.document);
+      all.text += chunk.text;
     }
   } catch (const Error&) {
     return std::nullopt;
@@ -46,7 +46,7 @@ void text_file(std::string_view data) {
   const std::filesystem::path path = folder / kNames[choice % 4];
   std::ofstream(path, std::ios::binary) << data.substr(1);
   const FileText source({path}, {.document = kEnds[choice / 4 % 4]});
-  const std::optional<Read> whole = read(source, TextReader::kPartBytes);
+  const std::optional<Read> whole = read(source, TextReader::kChunkBytes);
   require(read(source, 1 + choice / 16) == whole, "the parts change what is read");
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   data.remove_prefix(1);

@@ -162,9 +162,9 @@ TEST_CASE("every task: ranks share an evaluation, and all know the whole") {
         for (std::size_t i = 0; i < whole.parts.size(); ++i) {
           CHECK(shared.parts[i].nats == doctest::Approx(whole.parts[i].nats).epsilon(1e-6));
         }
-        REQUIRE(shared.measures.size() == whole.measures.size());
-        for (std::size_t i = 0; i < whole.measures.size(); ++i) {
-          CHECK(shared.measures[i].second == doctest::Approx(whole.measures[i].second).epsilon(1e-6));
+        REQUIRE(shared.metrics.size() == whole.metrics.size());
+        for (std::size_t i = 0; i < whole.metrics.size(); ++i) {
+          CHECK(shared.metrics[i].second == doctest::Approx(whole.metrics[i].second).epsilon(1e-6));
         }
       });
       // A model that reads a text in order reads as many rows of fewer streams.

@@ -280,8 +280,8 @@ std::vector<std::string> apply_overrides(Config& config, const ConfigOverrides& 
   }
   for (const IdleKey& idle : idle_keys(config)) {
     const std::string name = idle.entry.name();
-    if (!gives_value(overrides, idle.ruler) || gives_value(overrides, name)) continue;
-    notes.push_back(str_cat(idle.ruler, " replaces ", name, " = ", command_line_text(idle.entry.get(config))));
+    if (!gives_value(overrides, idle.switch_key) || gives_value(overrides, name)) continue;
+    notes.push_back(str_cat(idle.switch_key, " replaces ", name, " = ", command_line_text(idle.entry.get(config))));
     idle.entry.set(config, idle.expected);
   }
   return notes;

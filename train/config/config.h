@@ -184,8 +184,8 @@ class ResolvedConfig {
   const ModelFamily& family() const { return find_model_family(model.type); }
   const TaskRow& task_row() const { return task_row_of(values()); }
   // Returns the measure that chooses the best checkpoint: task.metric_for_best_model, or else TaskRow::metric.
-  std::string_view metric() const {
-    return task.metric_for_best_model.empty() ? task_row().metric : task.metric_for_best_model;
+  std::string_view metric_for_best_model() const {
+    return task.metric_for_best_model.empty() ? task_row().metric_for_best_model : task.metric_for_best_model;
   }
   // Return model.context and model.dim; nullopt if the family has no such key.
   std::optional<std::int64_t> context() const { return integer_option("context"); }

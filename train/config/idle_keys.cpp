@@ -44,7 +44,7 @@ bool is_read(std::string_view name, const TaskRow& task) {
 }
 
 // Returns the key because of which no head has weights of its own that learn; "" if one may have.
-std::string ruler_of_head(const Config& config) {
+std::string switch_of_head_lr(const Config& config) {
   const TaskRow& task = task_row_of(config);
   if (task.tunes_vectors) return "task.kind";
   if (!trains_family_head(task)) return "";
@@ -57,9 +57,9 @@ std::string ruler_of_head(const Config& config) {
 }
 
 // Returns the key because of which nothing reads an optimizer's key; "" if something may read it.
-std::string ruler_of_optimizer_key(std::string_view key, const Config& config) {
+std::string switch_of_optimizer_key(std::string_view key, const Config& config) {
   if (key == "lr") return config.schedule.factor > 0 ? "schedule.factor" : "";
-  if (key == "head_lr") return ruler_of_head(config);
+  if (key == "head_lr") return switch_of_head_lr(config);
   if (key == "embedding_lr")
     return config.train.lora_rank > 0 ? "train.lora.rank" : config.task.freeze ? "task.freeze" : "";
   if (key != "state") return "";
@@ -73,7 +73,7 @@ std::string ruler_of_optimizer_key(std::string_view key, const Config& config) {
 
 // Returns the key of the training data that makes nothing read data.lines or data.seed: it names no generated corpus.
 // The seed also draws the labelled examples that validate. A configuration without data is not complete yet.
-std::string ruler_of_corpus_key(std::string_view key, const Config& config) {
+std::string switch_of_corpus_key(std::string_view key, const Config& config) {
   const bool is_seed = key == "seed";
   if (!config.tasks.empty()) {
     const bool reads = std::ranges::any_of(config.tasks, [&](const auto& task) {
@@ -87,7 +87,7 @@ std::string ruler_of_corpus_key(std::string_view key, const Config& config) {
 }
 
 // Returns the key whose value says that nothing reads this one; "" if something may read it.
-std::string ruler_of(const ConfigEntry& entry, const Config& config) {
+std::string switch_of(const ConfigEntry& entry, const Config& config) {
   const TaskRow& task = task_row_of(config);
   const std::string_view key = entry.key.name;
   const std::string kind = config.task.kind == kNoTask ? "model.type" : "task.kind";
@@ -96,8 +96,8 @@ std::string ruler_of(const ConfigEntry& entry, const Config& config) {
   if (entry.section == "schedule") {
     return !config.schedule.kind || is_read(key, *config.schedule.kind) ? "" : "schedule.kind";
   }
-  if (entry.section == "model") return ruler_of_own_key(entry, config);
-  if (entry.section == "optimizer") return ruler_of_optimizer_key(key, config);
+  if (entry.section == "model") return switch_of_own_key(entry, config);
+  if (entry.section == "optimizer") return switch_of_optimizer_key(key, config);
   if (entry.section == "train" && key.starts_with("outer_")) {
     return config.train.sync_every > 0 ? "" : "train.sync_every";
   }
@@ -108,7 +108,7 @@ std::string ruler_of(const ConfigEntry& entry, const Config& config) {
     return task.has_bleu ? "" : kind;
   }
   if (entry.name() == "train.batch") return config.train.batch_tokens > 0 ? "train.batch_tokens" : "";
-  if (entry.section == "data" && (key == "lines" || key == "seed")) return ruler_of_corpus_key(key, config);
+  if (entry.section == "data" && (key == "lines" || key == "seed")) return switch_of_corpus_key(key, config);
   return is_read(entry.name(), task) ? "" : kind;
 }
 
@@ -125,13 +125,13 @@ KeyValue resolved_default(const ConfigEntry& entry, const Config& config) {
 }
 
 // Returns "beside schedule.kind = constant".
-std::string beside_ruler(const IdleKey& key, const Config& config) {
-  return str_cat("beside ", key.ruler, " = ", value_text(find_config_entry(key.ruler, config)->get(config)));
+std::string beside_switch(const IdleKey& key, const Config& config) {
+  return str_cat("beside ", key.switch_key, " = ", value_text(find_config_entry(key.switch_key, config)->get(config)));
 }
 
 }  // namespace
 
-std::string ruler_of_own_key(const ConfigEntry& entry, const Config& config) {
+std::string switch_of_own_key(const ConfigEntry& entry, const Config& config) {
   const auto& [name, words] = entry.key.read_beside;
   if (name.empty()) return "";
   const ConfigEntry other = *find_config_entry(entry.section, name, config);
@@ -145,15 +145,15 @@ std::vector<IdleKey> idle_keys(const Config& config) {
     if (value == entry.key.default_value || value == resolved_default(entry, config)) continue;
     if (config.derived && std::ranges::count(*config.derived, entry.name()) > 0) continue;
     const KeyValue expected = entry.name() == "eval.bleu_every" ? KeyValue(std::int64_t{0}) : entry.key.default_value;
-    std::string ruler = ruler_of(entry, config);
-    if (!ruler.empty() && value != expected) keys.push_back({entry, std::move(ruler), expected});
+    std::string switch_key = switch_of(entry, config);
+    if (!switch_key.empty() && value != expected) keys.push_back({entry, std::move(switch_key), expected});
   }
   return keys;
 }
 
 void require_no_idle_keys(const Config& config) {
   for (const IdleKey& key : idle_keys(config)) {
-    fail_usage(key.entry.name(), ": expected ", value_text(key.expected), " ", beside_ruler(key, config), ", got ",
+    fail_usage(key.entry.name(), ": expected ", value_text(key.expected), " ", beside_switch(key, config), ", got ",
                value_text(key.entry.get(config)));
   }
 }
@@ -162,7 +162,7 @@ std::vector<std::string> reset_idle_keys(Config& config) {
   std::vector<std::string> notes;
   for (const IdleKey& key : idle_keys(config)) {
     notes.push_back(str_cat(key.entry.name(), " = ", value_text(key.entry.get(config)), " has no effect ",
-                            beside_ruler(key, config)));
+                            beside_switch(key, config)));
     key.entry.set(config, key.expected);
   }
   return notes;

@@ -11,8 +11,8 @@ namespace tapeformer {
 
 struct IdleKey {
   ConfigEntry entry;
-  std::string ruler;  // the key because of whose value nothing reads it: "schedule.kind"
-  KeyValue expected;  // the value of a key that is not given, or for eval.bleu_every "never"
+  std::string switch_key;  // the key because of whose value nothing reads it: "schedule.kind"
+  KeyValue expected;       // the value of a key that is not given, or for eval.bleu_every "never"
 };
 
 // Returns the keys with values that nothing reads because of another key's value. These are:
@@ -35,7 +35,7 @@ std::vector<IdleKey> idle_keys(const Config& config);
 
 // Returns the key of the same family or optimizer whose value switches this one off (Key::read_beside); "" if something
 // may read it.
-std::string ruler_of_own_key(const ConfigEntry& entry, const Config& config);
+std::string switch_of_own_key(const ConfigEntry& entry, const Config& config);
 
 // Throws UsageError that names the first such key.
 void require_no_idle_keys(const Config& config);

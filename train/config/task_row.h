@@ -78,9 +78,9 @@ struct TaskRow {
   bool has_perplexity = true;                // exp(loss) is the perplexity of a text
   // The loss of the training text and that of the validation text are of one kind, so their difference means something.
   bool losses_compare = true;
-  // The metric in Evaluation::measures that is largest for the best checkpoint; empty: the best one has the smallest
+  // The metric in Evaluation::metrics that is largest for the best checkpoint; empty: the best one has the smallest
   // loss.
-  std::string metric = {};
+  std::string metric_for_best_model = {};
   bool makes_text = false;          // its models can generate samples (train.sample_every)
   bool has_bleu = false;            // its models are also evaluated by BLEU (eval.bleu_every)
   bool has_two_tokenizers = false;  // sources and targets may have a tokenizer each (tokenizer.joint = false)

@@ -117,7 +117,7 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   do {
     ++step;
     const Stopwatch watch;
-    train_step(*objective, slab, *optimizer, config, step, learning_rate(schedule, step), {.micro_steps = 1});
+    train_step(*objective, slab, *optimizer, config, step, learning_rate(schedule, step), {.micro_step_limit = 1});
     if (step > 1 || watch.seconds() > 3 * seconds) steps.push_back(watch.seconds());
     if (progress && seconds > 0) progress(std::min(0.99, all.seconds() / seconds));
   } while (steps.empty() || all.seconds() < seconds || needs_more());

@@ -11,10 +11,10 @@ namespace tapeformer {
 double Evaluation::perplexity() const { return std::exp(loss()); }
 
 double Evaluation::cost() const {
-  if (metric.empty()) return loss();
-  const auto found = std::ranges::find(measures, metric, [](const auto& measure) { return measure.first; });
-  check(found != measures.end(), "evaluation: there is no measure ", metric);
-  return cost_of_metric(metric, found->second);
+  if (metric_for_best_model.empty()) return loss();
+  const auto found = std::ranges::find(metrics, metric_for_best_model, [](const auto& entry) { return entry.first; });
+  check(found != metrics.end(), "evaluation: there is no metric ", metric_for_best_model);
+  return cost_of_metric(metric_for_best_model, found->second);
 }
 
 double Evaluation::bits_per_byte(std::int64_t bytes) const {

@@ -25,11 +25,11 @@ struct Evaluation {
     double nats;
   };
   std::vector<Part> parts = {};
-  // Further metrics by name, such as "accuracy", the share of masked tokens that a masked language model predicts.
-  std::vector<std::pair<std::string, double>> measures = {};
-  // The metric in `measures` that chooses the best checkpoint: larger is better unless it is a loss
+  // Further results by name, such as "accuracy", the share of masked tokens that a masked language model predicts.
+  std::vector<std::pair<std::string, double>> metrics = {};
+  // The metric in `metrics` that chooses the best checkpoint: larger is better unless it is a loss
   // (smaller_is_better()). Empty: the loss chooses.
-  std::string metric = {};
+  std::string metric_for_best_model = {};
 
   double loss() const { return nats / static_cast<double>(tokens); }  // nats per token
   // Returns one of the parts as an evaluation of its own.

@@ -70,7 +70,8 @@ TrainingState first_state(const Objective& objective, const ResolvedConfig& conf
   return state;
 }
 
-std::optional<std::string> take_terms(TrainingState& state, const Objective& objective, const ResolvedConfig& config) {
+std::optional<std::string> update_evaluation_terms(TrainingState& state, const Objective& objective,
+                                                   const ResolvedConfig& config) {
   const std::uint64_t valid_hash = objective.facts().valid_hash;
   if (valid_hash == 0) return std::nullopt;  // nothing is evaluated now: the terms of the earlier evaluations stay
   const std::string now = scored_by(config);

@@ -18,7 +18,8 @@ TrainingState first_state(const Objective& objective, const ResolvedConfig& conf
 // evaluation, with which eval.patience and the plateau schedule compare, and notes the step from which on evaluations
 // compare (TrainingState::terms_since); the learning rate that the plateau schedule has reached is kept. Returns a
 // message for the user if an evaluation was forgotten, else nullopt.
-std::optional<std::string> take_terms(TrainingState& state, const Objective& objective, const ResolvedConfig& config);
+std::optional<std::string> update_evaluation_terms(TrainingState& state, const Objective& objective,
+                                                   const ResolvedConfig& config);
 
 // Returns a line for each key of validation data that names files which are training files too. Their loss says nothing
 // about other data.

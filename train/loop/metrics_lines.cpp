@@ -20,15 +20,15 @@ nlohmann::ordered_json step_line(const TrainingState& state, const StepResult& r
   return line;
 }
 
-void add_measures(nlohmann::ordered_json& line, const std::string& prefix, const Objective& objective,
-                  const ResolvedConfig& config, const Evaluation& evaluation, const std::optional<double>& bleu) {
+void add_metrics(nlohmann::ordered_json& line, const std::string& prefix, const Objective& objective,
+                 const ResolvedConfig& config, const Evaluation& evaluation, const std::optional<double>& bleu) {
   line[prefix + "loss"] = evaluation.loss();
   if (objective.task().has_perplexity) line[prefix + "perplexity"] = evaluation.perplexity();
   line[prefix + "tokens"] = evaluation.tokens;
   for (const Evaluation::Part& part : evaluation.parts) {
     line[str_cat(prefix, part.name, "_loss")] = evaluation.part(part).loss();
   }
-  for (const auto& [name, value] : evaluation.measures) line[prefix + name] = value;
+  for (const auto& [name, value] : evaluation.metrics) line[prefix + name] = value;
   if (config.eval.batches == 0 && objective.has_bits_per_byte())
     line[prefix + "bits_per_byte"] = evaluation.bits_per_byte(objective.validation().bytes);
   if (bleu) line[prefix + "bleu"] = *bleu;

@@ -17,8 +17,8 @@ nlohmann::ordered_json step_line(const TrainingState& state, const StepResult& r
                                  const std::string& task);
 
 // Adds the results of an evaluation to a line, under names that begin with `prefix`.
-void add_measures(nlohmann::ordered_json& line, const std::string& prefix, const Objective& objective,
-                  const ResolvedConfig& config, const Evaluation& evaluation, const std::optional<double>& bleu);
+void add_metrics(nlohmann::ordered_json& line, const std::string& prefix, const Objective& objective,
+                 const ResolvedConfig& config, const Evaluation& evaluation, const std::optional<double>& bleu);
 
 // Returns [{"input", "output", "reference" if there is one}].
 nlohmann::ordered_json samples_json(std::span<const TextSample> samples);

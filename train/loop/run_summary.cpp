@@ -75,13 +75,13 @@ std::optional<double> number_of(const nlohmann::ordered_json& line, const std::s
 void take_measures(RunSummary& summary, const nlohmann::ordered_json& line, const std::string& prefix) {
   summary.best_loss = number_of(line, prefix + "loss");
   summary.bits_per_byte = number_of(line, prefix + "bits_per_byte");
-  summary.measures.clear();
+  summary.metrics.clear();
   for (const auto& [key, value] : line.items()) {
     if (!key.starts_with(prefix) || !value.is_number()) continue;
     const std::string name = key.substr(prefix.size());
     if (name == "loss" || name == "perplexity" || name == "tokens" || name == "bits_per_byte" || name == "bleu")
       continue;
-    summary.measures.emplace_back(name, value.get<double>());
+    summary.metrics.emplace_back(name, value.get<double>());
   }
 }
 
@@ -110,7 +110,7 @@ void read_evaluations(RunSummary& summary, std::string_view metric) {
     }
   }
   if (!best_bleu && last_bleu) summary.bleu_step = last_bleu_step;
-  if (best_bleu || last_bleu) summary.measures.emplace_back("bleu", best_bleu ? *best_bleu : *last_bleu);
+  if (best_bleu || last_bleu) summary.metrics.emplace_back("bleu", best_bleu ? *best_bleu : *last_bleu);
   for (const std::string_view informative : {metric, std::string_view("bleu"), std::string_view("accuracy")}) {
     if (summary.measure.empty() && summary.measured(informative)) summary.measure = informative;
   }
@@ -148,8 +148,8 @@ bool is_run(const fs::path& folder) {
 }  // namespace
 
 std::optional<double> RunSummary::measured(std::string_view name) const {
-  const auto found = std::ranges::find(measures, name, [](const auto& measure) { return measure.first; });
-  return found != measures.end() ? std::optional(found->second) : std::nullopt;
+  const auto found = std::ranges::find(metrics, name, [](const auto& entry) { return entry.first; });
+  return found != metrics.end() ? std::optional(found->second) : std::nullopt;
 }
 
 std::string loss_unit(const RunFolder& run) {
@@ -168,7 +168,7 @@ RunSummary summarize_run(const RunFolder& run) {
   summary.data = data_of(config);
   summary.steps = last_step_of(run, config);
   summary.unit = config.task_row().loss_unit;
-  if (fs::exists(run.metrics())) read_evaluations(summary, config.metric());
+  if (fs::exists(run.metrics())) read_evaluations(summary, config.metric_for_best_model());
   summary.parameters = parameters_of(run);
   const bool is_running = is_in_training(run);
   const auto saved = latest_step(run);

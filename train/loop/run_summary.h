@@ -26,7 +26,7 @@ struct RunSummary {
   std::optional<double> best_tokens;  // TrainingState::tokens at that evaluation; of an average: at its last step
   // Its other metrics, by name, BLEU last. If the best evaluation has no BLEU, since not every evaluation has it, this
   // is the BLEU of the last evaluation of the training that has it, and bleu_step is the step of that evaluation.
-  std::vector<std::pair<std::string, double>> measures;
+  std::vector<std::pair<std::string, double>> metrics;
   std::optional<std::int64_t> bleu_step;
   // The name of the most informative of these metrics: the one that chooses the best checkpoint, else BLEU, else the
   // accuracy; "" if there is none of them.
@@ -36,7 +36,7 @@ struct RunSummary {
   // "stopped early" (by eval.patience), or "stopped" (before its end).
   std::string state;
 
-  // Returns the metric with this name in `measures`, if there is one.
+  // Returns the metric with this name in `metrics`, if there is one.
   std::optional<double> measured(std::string_view name) const;
 };
 

@@ -15,7 +15,7 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
   objective.take_nll_loss();  // discards the loss of micro-steps outside a step
   const std::function<void()> restore_state = objective.hold_state();
   Communicator& ranks = objective.ranks();
-  const MicroSteps all{0, hooks.micro_steps.value_or(config.train.accumulate)}, mine = ranks.share(all.size());
+  const MicroSteps all{0, hooks.micro_step_limit.value_or(config.train.accumulate)}, mine = ranks.share(all.size());
   // With train.sync_every, each rank takes the mean over its own micro-steps.
   const bool together = config.train.sync_every == 0;
   const MeanOver mean = objective.mean_over(step, together ? all : mine);

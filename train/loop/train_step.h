@@ -27,7 +27,7 @@ struct StepHooks {
   // the step. All ranks call it equally often, and it must return the same on all.
   std::function<bool(std::int64_t done)> stop = {};
   // The number of micro-steps that are done, the first ones of the step; nullopt: all (train.accumulate).
-  std::optional<std::int64_t> micro_steps = {};
+  std::optional<std::int64_t> micro_step_limit = {};
 };
 
 // Does one step at learning rate lr: the gradients of all micro-steps are accumulated, clipped and applied. `step`

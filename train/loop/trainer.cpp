@@ -206,7 +206,7 @@ class Trainer {
     evaluated_step_ = state_.step;
     nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}};
     const std::optional<double> bleu = bleu_is_due() ? measure_bleu() : std::nullopt;
-    add_measures(line, "eval_", objective_, config_, evaluation, bleu);
+    add_metrics(line, "eval_", objective_, config_, evaluation, bleu);
     line["elapsed_s"] = state_.elapsed_s = elapsed();
     line["peak_memory_bytes"] = peak_resident_bytes();
     if (!is_scheduled) {
@@ -247,7 +247,7 @@ class Trainer {
       const std::optional<double> bleu = config_.eval.bleu_every > 0 ? measure_bleu() : std::nullopt;
       load_weights(run_, run_.checkpoint(state_.step), objective_.model());
       nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}, {"averaged", average.steps}};
-      add_measures(line, "average_", objective_, config_, evaluation, bleu);
+      add_metrics(line, "average_", objective_, config_, evaluation, bleu);
       write_metrics(line);
       if (average.checkpoint && state_.best_step > 0 && std::isfinite(evaluation.cost()))
         average.checkpoint->add_fields({{"cost", evaluation.cost()}, {"best_loss", state_.best_loss}});

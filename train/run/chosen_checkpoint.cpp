@@ -47,7 +47,7 @@ std::optional<std::int64_t> step_of(const RunFolder& run, const std::string& wor
 }
 
 // Returns the checkpoint that the path and --checkpoint name together; none if both name only the run.
-RunReference reference_of(const ModelSource& source) {
+RunReference reference_of(const RunSelection& source) {
   RunReference reference = find_run(source.path);
   const std::string& word = source.checkpoint;
   if (word.empty()) return reference;
@@ -126,7 +126,7 @@ UsableCheckpoint best_checkpoint(const RunFolder& run) {
 }
 
 // Does the work of find_checkpoint() except the check of the run's tokenizers and labels.
-UsableCheckpoint choose(const ModelSource& source) {
+UsableCheckpoint choose(const RunSelection& source) {
   const RunReference reference = reference_of(source);
   const RunFolder& run = reference.run;
   std::vector<std::string> warnings;
@@ -157,7 +157,7 @@ std::int64_t usable_checkpoint(const RunReference& reference, std::vector<std::s
   return *newest.step;
 }
 
-UsableCheckpoint find_checkpoint(const ModelSource& source) {
+UsableCheckpoint find_checkpoint(const RunSelection& source) {
   const UsableCheckpoint found = choose(source);
   while_in_place(found.folder, [&] { require_run_files(found.run, found.folder); });
   return found;

@@ -13,15 +13,15 @@
 namespace tapeformer {
 
 // The arguments RUN and --checkpoint of the command line.
-struct ModelSource {
+struct RunSelection {
   std::filesystem::path path;   // a run's folder, or a checkpoint in it as find_run() takes it
   std::string checkpoint = {};  // with a run's folder: latest, best, average, or a step; empty: the default choice
   // For a run of several tasks, the name of one of them; empty: the only task that fits the command.
   std::string task = {};
 
-  ModelSource() = default;
+  RunSelection() = default;
   template <std::convertible_to<std::filesystem::path> Path>
-  ModelSource(const Path& run, std::string word = {}) : path(run), checkpoint(std::move(word)) {}
+  RunSelection(const Path& run, std::string word = {}) : path(run), checkpoint(std::move(word)) {}
 };
 
 // A verified checkpoint or average.
@@ -40,12 +40,12 @@ struct UsableCheckpoint {
 // Throws Error when the run has no such checkpoint, or none that verifies, and when a tokenizer or the labels have
 // changed since it was saved; CheckpointGone when a training has removed it meanwhile; UsageError for an unknown word
 // in `checkpoint`, and for any word when the path itself names a checkpoint.
-UsableCheckpoint find_checkpoint(const ModelSource& source);
+UsableCheckpoint find_checkpoint(const RunSelection& source);
 
 // Returns use(find_checkpoint(source)). If a training removes the checkpoint before it has been read, looks for another
 // one and calls `use` again. Throws what `use` throws otherwise.
 template <class Use>
-auto with_checkpoint(const ModelSource& source, const Use& use) {
+auto with_checkpoint(const RunSelection& source, const Use& use) {
   return retry_while_gone([&] {
     const UsableCheckpoint found = find_checkpoint(source);
     return while_in_place(found.folder, [&] { return use(found); });

@@ -20,7 +20,7 @@ namespace tapeformer::cli {
 namespace {
 
 struct AttentionArguments {
-  ModelSource run;
+  RunSelection run;
   std::string text, source, out, head, by_position;
   std::optional<std::string> target;
   std::optional<MatmulSetting> matmul;

@@ -21,7 +21,7 @@ namespace tapeformer::cli {
 namespace {
 
 struct EmbedArguments {
-  ModelSource run;
+  RunSelection run;
   std::string out, format;
   std::optional<std::string> text;
   std::optional<MatmulSetting> matmul;

@@ -16,7 +16,7 @@ namespace tapeformer::cli {
 namespace {
 
 struct HeadsArguments {
-  ModelSource run;
+  RunSelection run;
   std::string text, source, target;
   std::optional<MatmulSetting> matmul;
   std::int64_t batch = 16, top = 0;

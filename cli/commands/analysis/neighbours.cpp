@@ -16,7 +16,7 @@ namespace tapeformer::cli {
 namespace {
 
 struct NeighboursArguments {
-  ModelSource run;
+  RunSelection run;
   std::string text, analogies;
   std::vector<std::string> words, questions;
   std::optional<MatmulSetting> matmul;

@@ -13,7 +13,7 @@ namespace tapeformer::cli {
 namespace {
 
 struct ProbeArguments {
-  ModelSource run;
+  RunSelection run;
   std::string train, valid;
   std::optional<MatmulSetting> matmul;
   ProbeOptions options;

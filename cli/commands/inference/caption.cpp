@@ -18,7 +18,7 @@ namespace tapeformer::cli {
 namespace {
 
 struct CaptionArguments {
-  ModelSource run;
+  RunSelection run;
   std::vector<std::string> images;
   std::optional<MatmulSetting> matmul;
   SearchArguments search;
@@ -56,7 +56,7 @@ ImagesToDescribe read_images(const std::vector<std::string>& inputs, std::int64_
 // Returns the chosen captions with their images and the attention with which each was written.
 std::vector<WrittenCaption> with_attention(const TrainedCaptioner& run, const ImagesToDescribe& read,
                                            std::span<const std::int64_t> chosen,
-                                           const std::vector<ModelCaption>& captions, const AlignmentHeads& heads) {
+                                           const std::vector<TokenizedCaption>& captions, const AlignmentHeads& heads) {
   std::vector<WrittenCaption> written;
   for (const std::int64_t i : chosen) {
     const CaptionedImages::Caption& given = read.images.captions()[i];
@@ -84,8 +84,8 @@ void describe_images(const CaptionArguments& arguments) {
   }
   std::vector<std::int64_t> indices, chosen;
   for (const CaptionedImages::Caption& caption : read.images.captions()) indices.push_back(caption.image);
-  const std::vector<ModelCaption> captions = captions_of(*run.model, read.images, indices, run.tokenizer, options,
-                                                         start_progress(show_progress, "writing captions"));
+  const std::vector<TokenizedCaption> captions = captions_of(*run.model, read.images, indices, run.tokenizer, options,
+                                                             start_progress(show_progress, "writing captions"));
   CaptionCounts counts{.written = std::ssize(captions)};
   if (read.has_captions) counts.right = 0;
   for (std::int64_t i = 0; i < counts.written; ++i) {

@@ -12,7 +12,7 @@ namespace tapeformer::cli {
 namespace {
 
 struct FillArguments {
-  ModelSource run;
+  RunSelection run;
   std::string text;
   std::optional<MatmulSetting> matmul;
   std::int64_t top = 5;

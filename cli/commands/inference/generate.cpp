@@ -22,7 +22,7 @@ namespace tapeformer::cli {
 namespace {
 
 struct GenerateArguments {
-  ModelSource run;
+  RunSelection run;
   std::string prompt;
   std::optional<MatmulSetting> matmul;
   std::optional<WeightFormat> weights;

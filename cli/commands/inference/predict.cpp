@@ -20,7 +20,7 @@ namespace tapeformer::cli {
 namespace {
 
 struct PredictArguments {
-  ModelSource run;
+  RunSelection run;
   std::optional<MatmulSetting> matmul;
   std::int64_t batch = 16;
   std::string format = "lines", text_column;

@@ -32,7 +32,7 @@ namespace {
 constexpr OptionMeasure kMeasures[] = {OptionMeasure::total, OptionMeasure::token, OptionMeasure::byte};
 
 struct ScoreArguments {
-  ModelSource run;
+  RunSelection run;
   std::optional<std::string> prompt;
   std::vector<std::string> options;
   std::string lines, out;

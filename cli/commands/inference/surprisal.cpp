@@ -26,7 +26,7 @@ namespace tapeformer::cli {
 namespace {
 
 struct SurprisalArguments {
-  ModelSource run;
+  RunSelection run;
   std::string text, prompt, source, target;
   std::optional<MatmulSetting> matmul;
   std::optional<WeightFormat> weights;

@@ -24,7 +24,7 @@ namespace tapeformer::cli {
 namespace {
 
 struct TranslateArguments {
-  ModelSource run;
+  RunSelection run;
   std::optional<MatmulSetting> matmul;
   SearchArguments search;
   std::string alignments, pharaoh, trees;  // output files

@@ -26,8 +26,8 @@ TEST_CASE("config: a key of a task is refused beside a task that does not read i
 }
 
 TEST_CASE("config: a key is refused beside the value of another because of which nothing reads it") {
-  const auto beside = [](const std::string& ruler, const std::string& key, const std::string& message) {
-    check_invalid({ruler, key}, message);
+  const auto beside = [](const std::string& switch_key, const std::string& key, const std::string& message) {
+    check_invalid({switch_key, key}, message);
   };
   beside("schedule.kind=constant", "schedule.min_lr=0.001",
          "schedule.min_lr: expected 0.0 beside schedule.kind = constant, got 0.001");

@@ -17,11 +17,11 @@ std::optional<std::string> told_of(const Config& before, const Config& now) {
   TrainingState state = first_state(*first, resolve(before));
   state.step = 9, state.best_step = 5, state.best_loss = 1, state.num_bad_epochs = 2;
   state.scheduled_best = BestEvaluation{2, 4};
-  const auto told = take_terms(state, *second, resolve(now));
+  const auto told = update_evaluation_terms(state, *second, resolve(now));
   CHECK(state.best_step == (told ? 0 : 5));
   CHECK(state.scheduled_best.has_value() == !told.has_value());
   CHECK(state.num_bad_epochs == 2);
-  CHECK_FALSE(take_terms(state, *second, resolve(now)).has_value());  // once
+  CHECK_FALSE(update_evaluation_terms(state, *second, resolve(now)).has_value());  // once
   return told;
 }
 
@@ -100,10 +100,10 @@ TEST_CASE("evaluation: the terms are those of the last evaluations where a run g
   other.eval.stride = 8;
   TrainingState state = first_state(*make_objective(resolve(config)), resolve(config));
   state.best_step = 5;
-  CHECK_FALSE(take_terms(state, *make_objective(resolve(none)), resolve(none)).has_value());
+  CHECK_FALSE(update_evaluation_terms(state, *make_objective(resolve(none)), resolve(none)).has_value());
   CHECK(state.best_step == 5);
   state.step = 7;
-  CHECK(take_terms(state, *make_objective(resolve(other)), resolve(other)).has_value());
+  CHECK(update_evaluation_terms(state, *make_objective(resolve(other)), resolve(other)).has_value());
   CHECK(state.best_step == 0);
   CHECK(state.terms_since == 7);
 }

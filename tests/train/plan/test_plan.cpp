@@ -69,19 +69,19 @@ TEST_CASE("plan: the size is the same if the machine was busy while one was meas
 TEST_CASE("plan: sizes are measured from small to large until the predicted loss rises, or the time is over") {
   FakeMachine machine;
   const Plan plan = make_plan(stories(machine, 1));
-  std::int64_t parameters = 0, ladder = 0;
+  std::int64_t parameters = 0, sizes = 0;
   for (const ResolvedConfig& config : machine.measured) {
     const std::int64_t size = config.model.options.integer("layers") * *config.model_dim();
     if (size <= parameters) break;
     parameters = size;
-    ++ladder;
+    ++sizes;
   }
-  CHECK(ladder < std::ssize(tuning::kGptLadder));
-  const ResolvedConfig& last = machine.measured[ladder - 1];
+  CHECK(sizes < std::ssize(tuning::kGptSizes));
+  const ResolvedConfig& last = machine.measured[sizes - 1];
   CHECK(*last.model_dim() > *resolve(plan.config).model_dim());
   FakeMachine slow;
   slow.most = 2;
-  CHECK(chosen(make_plan(stories(slow, 1000)), "model.dim") == std::to_string(tuning::kGptLadder[1].dim));
+  CHECK(chosen(make_plan(stories(slow, 1000)), "model.dim") == std::to_string(tuning::kGptSizes[1].dim));
   slow = {.most = 0};
   CHECK_THROWS_WITH(make_plan(stories(slow, 1)), "--minutes: there was no time to measure a step");
 }

@@ -26,7 +26,7 @@ struct ChosenFixture {
   }
   void damage(const fs::path& checkpoint) { std::ofstream(checkpoint / "weights") << "Weights"; }
   std::string chosen(const std::string& word = "") { return find_checkpoint({run.root, word}).text; }
-  std::string refused(const ModelSource& source) {
+  std::string refused(const RunSelection& source) {
     try {
       find_checkpoint(source);
     } catch (const Error& error) {

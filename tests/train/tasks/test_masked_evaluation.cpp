@@ -58,11 +58,11 @@ TEST_CASE("masked evaluation: each chosen token of the fixed masks is scored onc
     const Evaluation whole = toy.objective.evaluate({});
     CHECK(whole.nats == evaluate(toy.model, rows_of(4), 0).nats);
     CHECK(evaluate(toy.model, rows_of(4), 1).tokens < whole.tokens);
-    CHECK(whole.measures.size() == (pairs ? 3 : 1));
+    CHECK(whole.metrics.size() == (pairs ? 3 : 1));
     if (pairs) {
-      CHECK(whole.measures[1].first == "next_sentence_loss");
-      CHECK(whole.measures[1].second == doctest::Approx(std::log(2)).epsilon(0.1));
-      CHECK(whole.measures[2].first == "next_sentence_accuracy");
+      CHECK(whole.metrics[1].first == "next_sentence_loss");
+      CHECK(whole.metrics[1].second == doctest::Approx(std::log(2)).epsilon(0.1));
+      CHECK(whole.metrics[2].first == "next_sentence_accuracy");
     }
   }
 }

@@ -46,7 +46,7 @@ TEST_CASE("masked training: a step of which nothing is chosen changes no gradien
   const Evaluation nothing = evaluate(toy.model, rows, 0);
   CHECK(nothing.tokens == 0);
   CHECK(nothing.nats == 0);
-  CHECK(nothing.measures.empty());
+  CHECK(nothing.metrics.empty());
   config.data.valid_fraction = 0;
   CHECK(MaskedToy(config).objective.validation().missing == "no validation text");
 }
@@ -88,8 +88,8 @@ TEST_CASE("masked training: loss and accuracy come near those of forward-backwar
   MaskedToy toy(config);
   toy.steps(1, config.train.steps);
   const Evaluation result = toy.objective.evaluate({});
-  REQUIRE(result.measures.size() == 1);
-  CHECK(result.measures[0].first == "accuracy");
+  REQUIRE(result.metrics.size() == 1);
+  CHECK(result.metrics[0].first == "accuracy");
 
   // The best model on the same rows.
   const MaskedRowOptions options = masked_row_options(toy.resolved, 64);
@@ -120,7 +120,7 @@ TEST_CASE("masked training: loss and accuracy come near those of forward-backwar
   const auto chosen = static_cast<double>(result.tokens);
   CHECK(result.loss() > nats / chosen);
   CHECK(result.loss() < nats / chosen + 0.06);
-  CHECK(result.measures[0].second == doctest::Approx(right / chosen).epsilon(0.05));
+  CHECK(result.metrics[0].second == doctest::Approx(right / chosen).epsilon(0.05));
   const MaskedOptimum optimum = *corpus_masked_optimum("markov", 8, options.rates);
   CHECK(nats / chosen == doctest::Approx(optimum.nats).epsilon(0.03));  // the rows are a sample
 }
@@ -209,7 +209,7 @@ TEST_CASE("masked training: next-sentence prediction tells segments that follow 
   MaskedToy toy(config);
   toy.steps(1, config.train.steps);
   const Evaluation result = toy.objective.evaluate({});
-  REQUIRE(result.measures.size() == 3);
-  CHECK(result.measures[2].second > 0.75);  // a quarter of the others has the same letter by chance
-  CHECK(result.measures[1].second < 0.5);
+  REQUIRE(result.metrics.size() == 3);
+  CHECK(result.metrics[2].second > 0.75);  // a quarter of the others has the same letter by chance
+  CHECK(result.metrics[1].second < 0.5);
 }

@@ -212,7 +212,7 @@ TEST_CASE("multi_task: a run gives the classifiers of its tasks, its masked lang
   const auto toy = trained(multi_task_config(folder), folder.path / "run");
   const std::string run = (folder.path / "run").string();
   const auto& model = dynamic_cast<const MultiTaskModel&>(toy->model);
-  ModelSource source(run);
+  RunSelection source(run);
   CHECK_THROWS_WITH_AS(load_run<TrainedClassifier>(source),
                        "--task: expected one of the run's tasks with labels, tags, topic, got none", UsageError);
   source.task = "tags";
@@ -306,7 +306,7 @@ TEST_CASE("multi_task: sections of tasks are read, written and overridden, and m
   CHECK(shared_tasks(resolve(config))[0].config.data.label_column == "3");
   Config alike = config;
   alike.tasks["tags_span"] = {.kind = "span", .labels = "b.tsv"};
-  CHECK_THROWS_WITH_AS(resolve(alike), "tasks: expected names of tasks whose measures differ, got two tags_span_f1",
+  CHECK_THROWS_WITH_AS(resolve(alike), "tasks: expected names of tasks whose metrics differ, got two tags_span_f1",
                        UsageError);
   Config none = config;
   none.tasks.at("tags").weight = none.tasks.at("text").weight = 0;

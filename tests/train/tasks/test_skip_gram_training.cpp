@@ -133,8 +133,8 @@ TEST_CASE(
   CHECK(after.evaluation.tokens == std::ssize(pairs));
   CHECK(after.frequent == std::ranges::count_if(pairs, [](const Cooccurrence& pair) { return pair.count >= 100; }));
   CHECK(after.frequent > 100);
-  CHECK(after.evaluation.measures.at(0).second > 0.99);
-  CHECK(before.evaluation.measures.at(0).second < 0.9);
+  CHECK(after.evaluation.metrics.at(0).second > 0.99);
+  CHECK(before.evaluation.metrics.at(0).second < 0.9);
   CHECK(after.evaluation.loss() < 0.1 * before.evaluation.loss());
   CHECK(fit(pairs, 100).evaluation.nats == doctest::Approx(after.evaluation.nats).epsilon(1e-6));
   CHECK(fit(pairs, 100, 2).evaluation.tokens == 200);

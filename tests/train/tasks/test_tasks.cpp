@@ -42,7 +42,7 @@ TEST_CASE("tasks: every family that gives vectors of tokens learns to tag, and a
     toy.steps(1, 20);
     const Evaluation after = toy.objective.evaluate({});
     CHECK(after.loss() < 0.6 * before);
-    CHECK(after.metric == "span_f1");
+    CHECK(after.metric_for_best_model == "span_f1");
     CHECK(after.cost() == doctest::Approx(1 - measure(after, "span_f1")));
     CHECK(measure(after, "accuracy") > 0.7);
   }
@@ -124,7 +124,7 @@ TEST_CASE(
   const TaskEvaluation after = scored();
   CHECK(measure(after.evaluation, "exact_match") == 1);
   CHECK(measure(after.evaluation, "f1") == 1);
-  CHECK(after.evaluation.metric == "f1");
+  CHECK(after.evaluation.metric_for_best_model == "f1");
 }
 
 TEST_CASE("tasks: the last word of a span is never before its first one") {
@@ -215,7 +215,7 @@ TEST_CASE("tasks: files of questions, and the overlap of an answer with the righ
     const std::vector<PredictedLabel> pair{{first, {}}, {last, {}}};
     const std::vector<std::span<const PredictedLabel>> predicted{pair};
     const TaskScore result = span.functions.score({}, examples, predicted);
-    return std::pair(result.measures[0].second, result.measures[1].second);
+    return std::pair(result.metrics[0].second, result.metrics[1].second);
   };
   CHECK(score(4, 5) == std::pair(1.0, 1.0));
   CHECK(score(5, 5).first == doctest::Approx(2.0 / 3));
@@ -262,12 +262,12 @@ TEST_CASE(
 }
 
 TEST_CASE("tasks: the best checkpoint has the largest measure, not the smallest loss") {
-  Evaluation evaluation{.tokens = 2, .nats = 4, .measures = {{"span_f1", 0.75}}};
+  Evaluation evaluation{.tokens = 2, .nats = 4, .metrics = {{"span_f1", 0.75}}};
   CHECK(evaluation.cost() == 2);
-  evaluation.metric = "span_f1";
+  evaluation.metric_for_best_model = "span_f1";
   CHECK(evaluation.cost() == 0.25);
-  evaluation.metric = "accuracy";
-  CHECK_THROWS_WITH_AS(evaluation.cost(), "evaluation: there is no measure accuracy", Error);
+  evaluation.metric_for_best_model = "accuracy";
+  CHECK_THROWS_WITH_AS(evaluation.cost(), "evaluation: there is no metric accuracy", Error);
 }
 
 TEST_CASE("tasks: files of labels in lines and in JSON lines, and lines that are neither") {
