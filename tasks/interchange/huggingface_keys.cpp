@@ -83,9 +83,11 @@ void write_gpt2(const KeyValues& options, Json& config) {
 
 namespace {
 
-// Reads the rotary positions: in new files rope_parameters, in older ones rope_theta and rope_scaling.
+// Reads the rotary positions: in new files rope_parameters, in older ones rope_theta and rope_scaling. Of a file with
+// both, transformers reads rope_scaling.
 void read_rotary(const Json& config, Options& options) {
-  const char* const key = config.contains("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  const bool is_scaled = !value_or(config, "rope_scaling", Json::object()).empty();
+  const char* const key = is_scaled ? "rope_scaling" : "rope_parameters";
   const Json rope = value_or(config, key, Json::object());
   check(rope.is_object(), key, ": expected an object, got ", dump_json(rope));
   options["position_base"] = number_or(rope.contains("rope_theta") ? rope : config, "rope_theta", Json(10000.0));

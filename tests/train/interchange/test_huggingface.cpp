@@ -153,6 +153,25 @@ TEST_CASE("interchange: old names and constants of published files are read, and
   CHECK(std::ranges::count(head, 0.0f) == 0);
 }
 
+TEST_CASE("interchange: of rope_scaling and rope_parameters the first is read, as in transformers") {
+  const GoldenModel golden("llama");
+  const auto scaling = [&](const std::string& name) {
+    const auto run = load_run<TrainedTextModel>({golden.import(name).root}, {});
+    return run.config.model.options.text("position_scaling");
+  };
+  CHECK(scaling("rope_parameters") == "llama3");
+  const Json linear = Json::parse(R"({"rope_scaling": {"type": "linear", "factor": 4.0}})");
+  golden.patch("config.json", linear);
+  CHECK(scaling("both") == "linear");
+  Json config = Json::parse(read_all(golden.folder / "config.json"));
+  config["rope_parameters"] = nullptr;
+  golden.write(golden.folder.filename() / "config.json", config.dump());
+  CHECK(scaling("rope_scaling") == "linear");
+  golden.patch("config.json", Json::parse(R"({"rope_scaling": {"type": "yarn"}})"));
+  CHECK(message_of([&] { golden.import("yarn"); }).find("rope_scaling.rope_type: \"yarn\" is not supported") !=
+        std::string::npos);
+}
+
 TEST_CASE("interchange: malformed and foreign models are refused in one line, and leave no run") {
   const auto error = [](const std::string& name, const std::function<void(const GoldenModel&)>& damage) {
     const GoldenModel golden(name);
