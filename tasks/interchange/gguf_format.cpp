@@ -113,9 +113,12 @@ void read_rotary(const GgufFile& file, const std::string& architecture, Json& co
   require(name("expert_count"), 0);
   config["head_dim"] = head_dim;
   if (!config.contains("rope_theta")) config["rope_theta"] = 10000.0;
-  if (file.has(name("rope.scaling.type")) && file.text(name("rope.scaling.type")) != "none") {
-    config["rope_scaling"] = {{"rope_type", file.text(name("rope.scaling.type"))},
-                              {"factor", short_number(file.number(name("rope.scaling.factor")))}};
+  // As in llama.cpp: a factor without a type is linear, old files have it as rope.scale_linear, and 0 is none.
+  const std::string type = file.has(name("rope.scaling.type")) ? file.text(name("rope.scaling.type")) : "linear";
+  const std::string key = name(file.has(name("rope.scaling.factor")) ? "rope.scaling.factor" : "rope.scale_linear");
+  const double factor = file.has(key) ? short_number(file.number(key)) : 0;
+  if (type != "none" && (type != "linear" || factor != 0)) {
+    config["rope_scaling"] = {{"rope_type", type}, {"factor", factor}};
   }
   if (file.tensors().contains(kFrequencies)) config["rope_scaling"] = rope_of_factors(file, config);
 }

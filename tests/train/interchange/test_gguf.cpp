@@ -116,6 +116,34 @@ TEST_CASE("gguf: scaled rotary positions") {
   }
 }
 
+TEST_CASE("gguf: a factor of positions without a type is linear, also by the key of old files, and 0 is none") {
+  const ImportedModel model(
+      "llama-tied", Json::parse(R"({"rope_parameters": null, "rope_scaling": {"type": "linear", "factor": 4.0}})"));
+  const GgufFile file(model.back("f32"));
+  std::vector<GgufTensor> tensors;
+  for (const auto& tensor : file.tensors())
+    tensors.push_back({tensor.first, file.read(tensor.first), &file.type(tensor.first)});
+  const std::string type = "llama.rope.scaling.type", factor = "llama.rope.scaling.factor";
+  REQUIRE(file.text(type) == "linear");
+  REQUIRE(file.number(factor) == 4);
+  // Writes the file with the factor under another key and without the type, and imports it.
+  const auto scaling = [&](const std::string& run, const std::string& key, float value) {
+    Metadata metadata = {{key, value}};
+    for (const auto& entry : file.metadata()) {
+      if (entry.first != type && entry.first != factor) metadata.emplace_back(entry);
+    }
+    const fs::path path = model.path / (run + ".gguf");
+    write_gguf(path, metadata, tensors);
+    import_model(read_published(path), model.path / run);
+    const TrainedTextModel imported = model.run(run);
+    const KeyValues& options = imported.config.model.options;
+    return std::pair(options.text("position_scaling"), options.number("position_factor"));
+  };
+  CHECK((scaling("new", factor, 4) == std::pair<std::string, double>("linear", 4)));
+  CHECK((scaling("old", "llama.rope.scale_linear", 4) == std::pair<std::string, double>("linear", 4)));
+  CHECK((scaling("zero", "llama.rope.scale_linear", 0) == std::pair<std::string, double>("none", 1)));
+}
+
 TEST_CASE("gguf: models and files that do not fit are refused by name") {
   const ImportedModel bert("bert"), unscaled("gpt2-erf");
   const fs::path out = bert.path / "out.gguf";
