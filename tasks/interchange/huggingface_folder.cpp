@@ -61,6 +61,10 @@ PublishedModel read_huggingface(const fs::path& folder) {
   model.family = layout->family;
   model.map = layout->names().map;
   auto weights = std::make_unique<HuggingFaceWeights>(folder, layout->names());
+  // vocab.json and merges.txt do not say how text is split: only a gpt2 splits it by GPT-2's pattern.
+  check(layout->model_type == "gpt2" || layout->family == "bert" || is_there(folder / "tokenizer.json"),
+        folder.string(), ": expected a tokenizer.json, which says how the text of a ", layout->model_type,
+        " is split, got none");
   model.tokenizer = with_vocab(Tokenizer::load(folder), vocab, folder.string());
   if (layout->family == "bert") {
     fit_heads(model, *weights);

@@ -3,10 +3,13 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 #include "tokenizer/bpe/bpe_tokenizer.h"
 #include "tokenizer/formats/gpt2_files.h"
+#include "tokenizer/formats/json_text.h"
 #include "tokenizer/formats/pieces_json.h"
 #include "tokenizer/formats/tiktoken_file.h"
+#include "tokenizer/formats/written_bpe.h"
 #include "tokenizer/tokenizer.h"
 
 namespace tapeformer {
@@ -14,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kVocabName = "vocab.json", kMergesName = "merges.txt", kWordsName = "vocab.txt";
+constexpr std::string_view kVocabName = "vocab.json", kMergesName = "merges.txt", kWordsName = "vocab.txt",
+                           kAddedName = "added_tokens.json";
 
 Gpt2Files names_in(const fs::path& folder) { return {(folder / kVocabName).string(), (folder / kMergesName).string()}; }
 
@@ -31,6 +35,18 @@ std::optional<Gpt2Files> gpt2_names(const std::string& path) {
 std::unique_ptr<Tokenizer> load_gpt2(const Gpt2Files& names, const FileOptions& options) {
   return read_gpt2_files({read_file(names.vocab), read_file(names.merges)}, names, options.pattern,
                          options.special_tokens);
+}
+
+// Throws Error if the folder's added_tokens.json has a token that the tokenizer does not have as a special one. The
+// file does not say whether a token is special, or found in every text.
+void check_added_tokens(const fs::path& folder, const Tokenizer& tokenizer) {
+  const fs::path file = folder / kAddedName;
+  if (!is_there(file)) return;
+  const std::string name = file.string();
+  for (const auto& [id, token] : read_vocab(parse_json<nlohmann::json>(read_file(file), name + ": "), name)) {
+    check(tokenizer.special(token) == id, name, ": the token ", show(token), " with the id ", id,
+          " is not in the vocabulary: expected a tokenizer.json, which says whether it is special");
+  }
 }
 
 bool is_json(const fs::path& path, std::string_view text) {
@@ -64,10 +80,12 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path, const FileOptio
   const std::string name = path.string();
   if (is_folder(path)) {
     if (is_there(path / "tokenizer.json")) return load(path / "tokenizer.json", options);
-    if (is_there(path / kWordsName)) return load(path / kWordsName, options);
-    check(is_there(path / kVocabName), name, ": expected a tokenizer, got a folder without tokenizer.json, ",
-          kWordsName, " or ", kVocabName);
-    return load_gpt2(names_in(path), options);
+    const bool has_words = is_there(path / kWordsName);
+    check(has_words || is_there(path / kVocabName), name,
+          ": expected a tokenizer, got a folder without tokenizer.json, ", kWordsName, " or ", kVocabName);
+    auto tokenizer = has_words ? load(path / kWordsName, options) : load_gpt2(names_in(path), options);
+    check_added_tokens(path, *tokenizer);
+    return tokenizer;
   }
   if (const auto names = gpt2_names(name)) return load_gpt2(*names, options);
   const std::string text = read_file(path);

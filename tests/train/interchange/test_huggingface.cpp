@@ -235,6 +235,10 @@ TEST_CASE("interchange: malformed and foreign models are refused in one line, an
   CHECK(config("gpt2", {{"n_positions", 1 << 20}, {"n_embd", 1 << 20}, {"n_inner", 12}}).find(": the model needs ") ==
         0);
 
+  CHECK(error("qwen2", [](const GoldenModel& golden) {
+          fs::rename(golden.folder / "tokenizer.json", golden.folder / "vocab.json");
+        }) == ": expected a tokenizer.json, which says how the text of a qwen2 is split, got none");
+
   const auto index = [&](const Json& changes) {
     return error("gpt2", [&](const GoldenModel& golden) {
       golden.patch("model.safetensors.index.json", {{"weight_map", changes}});
