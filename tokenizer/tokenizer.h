@@ -143,9 +143,9 @@ class Tokenizer {
   // of the file is not told. Throws Error where the system refuses, and for what the format cannot hold.
   std::vector<std::string> save(const std::filesystem::path& path) const;
   // Reads the same formats, and BERT's vocab.txt. Of a folder, its tokenizer.json is read if it has one; if not, its
-  // added_tokens.json must not have tokens that are not in the vocabulary. A file of another name is a tokenizer.json if
-  // its first character is "{", else tiktoken's. Throws Error naming the file, and UsageError for options that the file
-  // does not take.
+  // added_tokens.json must not have tokens that are not in the vocabulary. A file of another name is a tokenizer.json
+  // if its first character is "{", else tiktoken's. Throws Error naming the file, and UsageError for options that the
+  // file does not take.
   static std::unique_ptr<Tokenizer> load(const std::filesystem::path& path, const FileOptions& options = {});
 
  protected:

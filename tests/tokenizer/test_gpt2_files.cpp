@@ -236,6 +236,26 @@ TEST_CASE("load: a folder whose added_tokens.json has further tokens is refused,
   CHECK(Tokenizer::load(at("pair"))->to_json() == tokenizer->to_json());
 }
 
+TEST_CASE("load: the tokenizer_config.json beside BERT's vocab.txt says how its text is normalized") {
+  const TemporaryFolder folder("settings");
+  const auto at = [&](const std::string& name) { return (folder.path / name).string(); };
+  write(at("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n\u4E2D\u4E2D\n");
+  const auto ids = [&](const std::string& settings) {
+    write(at("tokenizer_config.json"), settings);
+    const auto tokenizer = Tokenizer::load(at("vocab.txt"));
+    CHECK(Tokenizer::load(folder.path)->to_json() == tokenizer->to_json());
+    return tokenizer->encode("The c\u00E1t \u4E2D\u4E2D");
+  };
+  CHECK(ids("{}") == Ids{5, 6, 1, 1});
+  CHECK(ids(R"({"do_lower_case": true, "strip_accents": null})") == Ids{5, 6, 1, 1});
+  CHECK(ids(R"({"do_lower_case": false})") == Ids{1, 1, 1, 1});
+  CHECK(ids(R"({"do_lower_case": false, "strip_accents": true})") == Ids{1, 6, 1, 1});
+  CHECK(ids(R"({"do_lower_case": null, "strip_accents": false})") == Ids{5, 1, 1, 1});
+  CHECK(ids(R"({"tokenize_chinese_chars": false})") == Ids{5, 6, 7});
+  CHECK(message_of([&] { ids(R"({"do_lower_case": "no"})"); }) ==
+        at("vocab.txt") + ": tokenizer_config.json.do_lower_case: expected true or false, got \"no\"");
+}
+
 TEST_CASE("load and save: what has the place of a file is named, and nothing is left of a pair that is half there") {
   const TemporaryFolder folder("places");
   const auto at = [&](const std::string& name) { return (folder.path / name).string(); };

@@ -83,6 +83,18 @@ ordered_json replace(std::string_view from, std::string_view to) {
   return {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
 }
 
+// Takes over what a tokenizer_config.json says of how BERT's text is normalized.
+void read_normalizer_settings(const json& settings, const std::string& name, BertRules& rules) {
+  const std::string where = name + ": tokenizer_config.json";
+  check(settings.is_object(), where, ": expected an object, got ", show(settings));
+  const auto flag = [&](const char* key, bool otherwise) {
+    return settings.value(key, json()).is_null() ? otherwise : flag_of(settings, key, otherwise, where);
+  };
+  rules.lowercase = flag("do_lower_case", rules.lowercase);
+  rules.handle_chinese_chars = flag("tokenize_chinese_chars", rules.handle_chinese_chars);
+  if (!settings.value("strip_accents", json()).is_null()) rules.strip_accents = flag("strip_accents", false);
+}
+
 std::unordered_set<std::string_view> special_names() {
   std::unordered_set<std::string_view> names(kMaskedTokens.begin(), kMaskedTokens.end());
   names.insert("[UNK]");
@@ -212,7 +224,7 @@ void write_wordpiece(const WordPieceTokenizer& tokenizer, ordered_json& file, or
                    {"vocab", std::move(vocab)}};
 }
 
-std::unique_ptr<Tokenizer> read_vocab_txt(std::string_view text, const std::string& name) {
+std::unique_ptr<Tokenizer> read_vocab_txt(std::string_view text, const std::string& name, const json& settings) {
   const std::unordered_set<std::string_view> specials = special_names();
   Vocabulary written;
   std::unordered_set<std::string_view> seen;
@@ -233,6 +245,7 @@ std::unique_ptr<Tokenizer> read_vocab_txt(std::string_view text, const std::stri
     written.tokens.emplace_back(token);
   }
   if (begin && end) written.frame = make_frame(written.tokens, {*begin}, {*end});
+  read_normalizer_settings(settings, name, rules.normalizer);
   try {
     return std::make_unique<WordPieceTokenizer>(written, rules);
   } catch (const Error& error) {

@@ -25,9 +25,11 @@ void write_sentencepiece(const SentencePieceTokenizer& tokenizer, nlohmann::orde
                          nlohmann::ordered_json vocab);
 void write_wordpiece(const WordPieceTokenizer& tokenizer, nlohmann::ordered_json& file, nlohmann::ordered_json vocab);
 
-// Reads a file with a token on each line, by id. The file does not say whether text is lower-cased: it is if no token
-// has an upper-case letter of ASCII. [PAD], [UNK], [CLS], [SEP] and [MASK] are special. Throws Error that names the
-// file.
-std::unique_ptr<Tokenizer> read_vocab_txt(std::string_view text, const std::string& name);
+// Reads a file with a token on each line, by id. `settings` is the object of the tokenizer_config.json beside it, whose
+// do_lower_case, strip_accents and tokenize_chinese_chars say how text is normalized. Without do_lower_case, text is
+// lower-cased if no token has an upper-case letter of ASCII. [PAD], [UNK], [CLS], [SEP] and [MASK] are special. Throws
+// Error that names the file.
+std::unique_ptr<Tokenizer> read_vocab_txt(std::string_view text, const std::string& name,
+                                          const nlohmann::json& settings);
 
 }  // namespace tapeformer

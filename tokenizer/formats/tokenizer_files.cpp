@@ -93,7 +93,10 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path, const FileOptio
     if (options.pattern || !options.special_tokens.empty()) {
       fail_usage(name, ": BERT's vocab.txt takes no pattern and no special tokens beside it");
     }
-    return read_vocab_txt(text, name);
+    const fs::path settings = path.parent_path() / "tokenizer_config.json";
+    return read_vocab_txt(text, name,
+                          is_there(settings) ? parse_json<nlohmann::json>(read_file(settings), settings.string() + ": ")
+                                             : nlohmann::json::object());
   }
   if (is_json(path, text)) {
     if (options.pattern) fail_usage(name, ": a tokenizer.json itself says how text is split: expected no pattern");
