@@ -21,6 +21,10 @@ namespace {
 
 using Json = nlohmann::json;
 
+// A part of the names of tokens and tokenizers: increase it when a tokenizer of the same file encodes a text in another
+// way, or when another one is learned from the same text, so that what older programs have stored is not used.
+constexpr int kTokenizingVersion = 1;
+
 // {"bytes": …, "hash": …, "notes": [[count, first], …]}
 Json to_json(const TextSummary& summary) {
   auto notes = Json::array();
@@ -161,7 +165,8 @@ TextSummary TokenCache::summary(const TextSource& source, const ProgressCallback
 TokenFile TokenCache::tokens(std::string_view name, TextReader& reader, const TextRange& range,
                              const Tokenizer& tokenizer, const ProgressCallback& progress) const {
   const std::uint64_t text = range.hash(), vocabulary = tokenizer.hash();
-  const std::string file_name = str_cat(name, "-", to_hex(text), "-", to_hex(vocabulary), ".tokens");
+  const std::string file_name =
+      str_cat(name, "-", to_hex(text), "-", to_hex(vocabulary), "-v", kTokenizingVersion, ".tokens");
   const auto open = [&](const fs::path& path) {
     TokenFile file = TokenFile::open(path);
     check(file.source_hash() == text && file.tokenizer_hash() == vocabulary, path.string(), ": holds other tokens");
@@ -176,7 +181,7 @@ TokenFile TokenCache::tokens(std::string_view name, TextReader& reader, const Te
 
 std::unique_ptr<Tokenizer> TokenCache::tokenizer(std::uint64_t key,
                                                  const std::function<std::unique_ptr<Tokenizer>()>& learn) const {
-  const std::string name = str_cat("tokenizer-", to_hex(key), ".json");
+  const std::string name = str_cat("tokenizer-", to_hex(key), "-v", kTokenizingVersion, ".json");
   const auto read = [](const fs::path& path) {
     return Tokenizer::from_json(read_sealed(path).at("tokenizer").get<std::string>(), path.string());
   };

@@ -2,9 +2,10 @@
 // be computed again, so any file may be removed.
 //
 //   text-STAMP.json                        the summary of a text, named by the stamp of its source
-//   NAME-TEXT-TOKENIZER.tokens             its tokens, named by the hashes of the text and of the tokenizer
-//   tokenizer-KEY.json                     {"tokenizer": its tokenizer.json as a string}, named by a hash of the text
-//                                          and the options that it was learned from
+//   NAME-TEXT-TOKENIZER-vVERSION.tokens    its tokens, named by the hashes of the text and of the tokenizer, and by the
+//                                          version of how this program encodes and learns
+//   tokenizer-KEY-vVERSION.json            {"tokenizer": its tokenizer.json as a string}, named by a hash of the text
+//                                          and the options that it was learned from, and by that version
 //
 // A text whose files are unchanged, by their times and sizes, is not read again: its summary and its tokens are found
 // here. A text whose files were touched, moved or compressed is read to compute its hash, and its tokens are found.
