@@ -13,8 +13,7 @@ constexpr std::string_view kDocumentStart = "-DOCSTART-";
 constexpr std::size_t kConlluColumns = 10;
 constexpr std::int64_t kConlluUpos = 3;  // the index of this column
 
-// Whether the first column of CoNLL-U is that of several words together ("1-2") or of a word that is not written
-// ("1.1").
+// Whether it is two numbers with a "-" or a "." between them.
 bool is_no_single_word(std::string_view number) {
   constexpr std::string_view kDigits = "0123456789";
   const std::size_t mark = number.find_first_not_of(kDigits);
@@ -46,8 +45,11 @@ bool ends_conll_sentence(std::string_view line) {
 bool is_conll_word(std::string_view line, std::size_t columns) {
   if (ends_conll_sentence(line)) return false;
   const std::vector<std::string> fields = conll_columns(line);
-  if (line.starts_with('#') && (line.find(" = ") != line.npos || fields.size() != columns)) return false;
-  return fields.size() != kConlluColumns || !is_no_single_word(fields[0]);
+  return !line.starts_with('#') || (line.find(" = ") == line.npos && fields.size() == columns);
+}
+
+bool is_conllu_extra(std::span<const std::string> columns) {
+  return columns.size() == kConlluColumns && is_no_single_word(columns[0]);
 }
 
 std::int64_t conll_word_column(std::size_t columns) { return columns == kConlluColumns ? 1 : 0; }

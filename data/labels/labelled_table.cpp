@@ -211,6 +211,7 @@ LabelledTable table_of(std::vector<TableRow> rows, const std::string& origin, co
       if (shape.sentences) table.rows.push_back({row->line, {}});
       continue;
     }
+    if (detected == LabelFormat::conll && columns[0] != 0 && is_conllu_extra(row->fields)) continue;
     const std::string where = str_cat(origin, ":", row->line, ": ");
     table.rows.push_back({row->line, fields_of(row->fields, columns, shape, detected, where)});
   }

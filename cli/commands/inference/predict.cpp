@@ -82,12 +82,18 @@ class Predictor {
 
   void take_conll(std::string line) {
     if (columns_ == 0 && !line.starts_with('#') && is_conll_word(line, 0)) columns_ = conll_columns(line).size();
-    const bool is_word = columns_ > 0 && is_conll_word(line, columns_);
+    const bool is_word = columns_ > 0 && is_conll_word(line, columns_) && !is_extra(line);
     if (sentence_.empty()) begin_ = number_;
     has_words_ = has_words_ || is_word;
     const bool ends = has_words_ && ends_conll_sentence(line);
     sentence_.emplace_back(std::move(line), is_word);
     if (ends) end_sentence();
+  }
+
+  // Whether CoNLL-U's number of the word says that the line is none of a single word.
+  bool is_extra(const std::string& line) const {
+    const std::string& word = arguments_.text_column;
+    return word != "1" && word != str_cat("-", columns_) && is_conllu_extra(conll_columns(line));
   }
 
   void end_sentence() {

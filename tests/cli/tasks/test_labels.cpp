@@ -271,6 +271,11 @@ TEST_CASE("labels: predict reads CoNLL's words and writes every line as it is, w
   CHECK(Json::parse(objects.substr(0, objects.find('\n')))["words"] == Json{"EU", "rejects", "Tom"});
   CHECK(std::count(objects.begin(), objects.end(), '\n') == 2);
   CHECK(result_of(box, "predict run --format conll --text-column 2", {}, "1 EU\n").starts_with("1 EU B-ORG"));
+  const std::string number = "1.1\tEU\t_\t_\t_\t_\t_\t_\t_\t_", word = "1\tEU\t_\t_\t_\t_\t_\t_\t_\t_";
+  CHECK(result_of(box, "predict run --format conll", {}, number + "\n" + word + "\n") ==
+        number + "\n" + word + "\tB-ORG\n");
+  CHECK(result_of(box, "predict run --format conll --text-column 1", {}, number + "\n").starts_with(number + "\t"));
+  CHECK(result_of(box, "predict run --format conll --text-column -10", {}, number + "\n").starts_with(number + "\t"));
   check_error(box, kUsage, "predict: --text-column: expected --format conll beside it", "predict run --text-column 2",
               {}, "Tom\n");
 }

@@ -119,6 +119,11 @@ TEST_CASE("labelled table: CoNLL's columns, apart by spaces or tabs, with docume
   const std::string ten = "U.S.\t1\t2\t3\t4\t5\t6\t7\t8\tB-LOC\nx-ray\t1\t2\t3\t4\t5\t6\t7\t8\tO\n";
   CHECK(words("a.conll", ten, {.label_column = "-1", .text_column = "1"}) ==
         std::vector<Fields>{{"U.S./B-LOC", "x-ray/O"}});
+  // A word in the first column of ten is none of CoNLL-U's numbers.
+  const std::string numbers = "3.14\t1\t2\t3\t4\t5\t6\t7\t8\tB-NUM\n3-1\t1\t2\t3\t4\t5\t6\t7\t8\tO\n";
+  const std::vector<Fields> numbers_too{{"3.14/B-NUM", "3-1/O"}};
+  CHECK(words("a.conll", numbers, {.label_column = "10", .text_column = "1"}) == numbers_too);
+  CHECK(words("a.conll", numbers, {.label_column = "-1", .text_column = "-10"}) == numbers_too);
   CHECK(words("a.txt", "New York\tB-LOC\nis\tO\n") == std::vector<Fields>{{"New York/B-LOC", "is/O"}});
   CHECK_THROWS_WITH_AS(words("a.conll", "EU NNP B-ORG\nrejects O\n"),
                        "a.conll:2: expected 3 columns as in the first word's line, got 2", Error);
