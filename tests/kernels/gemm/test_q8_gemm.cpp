@@ -108,6 +108,26 @@ TEST_CASE("q8_0: products of few rows are those of numbers rounded to 8 bits, on
   }
 }
 
+TEST_CASE("q8_0: a row with a number that is not finite gives no finite sum, wherever in its block the number is") {
+  constexpr std::int64_t m = 3, n = 9, k = 96;
+  const std::vector<float> a = block_values(m * k, 8);
+  Q8Matrix b(block_values(n * k, 9));
+  for (const float bad : {INFINITY, -INFINITY, NAN, -NAN}) {
+    for (const std::int64_t place : {0, 5, 31, 40, 95}) {
+      CAPTURE(bad);
+      CAPTURE(place);
+      std::vector<float> with_bad = a;
+      with_bad[k + place] = bad;
+      for_each_way([&] {
+        const std::vector<float> c = multiply(kernels::q8_skinny_gemm, with_bad, b, m, n, k);
+        int wrong = 0;
+        for (std::int64_t i = 0; i < m * n; ++i) wrong += std::isfinite(c[i / n * (n + 3) + i % n]) == (i / n == 1);
+        CHECK(wrong == 0);
+      });
+    }
+  }
+}
+
 TEST_CASE("q8_0: a product has the same bits for any number of rows, columns and threads") {
   constexpr std::int64_t m = 9, n = 301, k = 544;
   const std::vector<float> a = block_values(m * k, 4);

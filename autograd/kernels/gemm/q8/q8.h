@@ -30,7 +30,8 @@ void dequantize_q8(Bf16* to, const Q8Rows& x, std::int64_t n);
 //
 // q8_skinny_gemm rounds each block of a to whole numbers of 8 bits as well, with a scale in f32, so that products of
 // blocks are exact sums of whole numbers. It is for few rows of a: the time goes into reading b once. Each element of c
-// adds up in an order that depends on k alone: the same bits for any m and n and any number of threads.
+// adds up in an order that depends on k alone: the same bits for any m and n and any number of threads. A row of a that
+// has an infinite number or a NaN gives sums that are not finite.
 void q8_skinny_gemm(float* c, std::int64_t ldc, const float* a, std::int64_t lda, const Q8Rows& b, std::int64_t m,
                     std::int64_t n, std::int64_t k);
 // q8_gemm multiplies more than kFewRows rows in the precision in force (MatmulPrecisionScope), some columns of b at a

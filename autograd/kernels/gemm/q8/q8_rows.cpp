@@ -1,3 +1,4 @@
+#include <bit>
 #include <cmath>
 
 #include "autograd/kernels/gemm/q8/q8_functions.h"
@@ -46,14 +47,17 @@ void q8_row(float* c, const Q8Left& a, const Q8Rows& b, std::int64_t n, std::int
 
 void q8_left(const Q8Left& to, const float* x, std::int64_t n) {
   const hn::CappedTag<float, 16> d;
+  const hn::RebindToSigned<decltype(d)> d32;
   const hn::Rebind<std::int8_t, decltype(d)> d8;
   for (std::int64_t block = 0; block < n / kQ8Block; ++block) {
     const float* const from = x + block * kQ8Block;
-    auto largest = hn::Zero(d);
+    // The largest number by its bits: those of a NaN are larger than those of any number, so that it becomes the scale.
+    auto largest = hn::Zero(d32);
     for (std::int64_t i = 0; i < kQ8Block; i += lanes(d)) {
-      largest = hn::Max(largest, hn::Abs(hn::LoadU(d, from + i)));
+      largest = hn::Max(largest, hn::BitCast(d32, hn::Abs(hn::LoadU(d, from + i))));
     }
-    const float most = hn::GetLane(hn::MaxOfLanes(d, largest)), inverse = most > 0 ? 127 / most : 0;
+    const float most = std::bit_cast<float>(hn::GetLane(hn::MaxOfLanes(d32, largest)));
+    const float inverse = most > 0 ? 127 / most : 0;
     to.scales[block] = most / 127;
     for (std::int64_t i = 0; i < kQ8Block; i += lanes(d)) {
       const auto rounded = hn::NearestInt(hn::Mul(hn::LoadU(d, from + i), hn::Set(d, inverse)));
