@@ -83,7 +83,10 @@ template <class T>
 void join_parts(T* out, const T* outputs, std::int64_t distance, const T* log_sum_exps, std::int64_t step,
                 std::int64_t parts, std::int64_t d_v) {
   T most = -std::numeric_limits<T>::infinity(), total = 0;
-  for (std::int64_t p = 0; p < parts; ++p) most = std::max(most, log_sum_exps[p * step]);
+  for (std::int64_t p = 0; p < parts; ++p) {
+    const T sum = log_sum_exps[p * step];
+    if (sum > most || std::isnan(sum)) most = sum;  // a NaN stays, and so do the outputs' NaN
+  }
   std::fill_n(out, d_v, T{0});
   if (most == -std::numeric_limits<T>::infinity()) return;  // no key is seen
   for (std::int64_t p = 0; p < parts; ++p) {

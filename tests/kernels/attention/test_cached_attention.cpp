@@ -77,6 +77,23 @@ TEST_CASE("cached attention: agrees with the definition, for f32 and bf16, group
   check_all_cached<kernels::Bf16>();
 }
 
+TEST_CASE("cached attention: a query with a NaN gives NaN, and the others numbers") {
+  for (const std::int64_t keys : {100, 257, 700}) {
+    CAPTURE(keys);
+    const auto some = static_cast<std::int32_t>(keys / 2);
+    // Of 700 keys, row 0 sees none of the first part.
+    Attention<float> a(shape_of(2, 4, 1, keys, 40, 24, true), {.lengths = {}, .key_begin = {some, 0}},
+                       Place::side_by_side);
+    for (const std::int64_t batch : {0, 1}) *a.q.row(batch, 2, 0) = NAN;
+    for (const bool rounded : {false, true}) {
+      const std::vector<float> o = rounded ? attend_cached<kernels::Bf16>(a) : attend_cached<float>(a);
+      for (std::int64_t i = 0; i < 2 * 4 * 24; ++i) {
+        REQUIRE(std::isnan(o[i]) == (i / 24 % 4 == 2));
+      }
+    }
+  }
+}
+
 TEST_CASE("cached attention: it takes one query of each head") {
   CHECK(kernels::cached_attention_takes(shape_of(2, 4, 1, 5, 8, 8, true)));
   CHECK_FALSE(kernels::cached_attention_takes(shape_of(2, 4, 2, 5, 8, 8, true)));
