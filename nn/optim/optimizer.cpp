@@ -112,8 +112,10 @@ void Optimizer::add_to_average(std::int64_t step) const {
   const double decay = std::min(average_decay_, 1 - 1 / static_cast<double>(step));
   const Tensor& values = slab_.values();
   dispatch_floating(values.dtype(), [&]<class T>(T) {
-    kernels::axpby(average_.data<T>(), static_cast<T>(1 - decay), values.data<T>(), static_cast<T>(decay),
-                   values.numel());
+    // The two shares add up to exactly 1. If both were rounded, the average would grow or shrink a little in every
+    // step.
+    const T kept = static_cast<T>(decay);
+    kernels::axpby(average_.data<T>(), T{1} - kept, values.data<T>(), kept, values.numel());
   });
 }
 
