@@ -6,9 +6,12 @@
 namespace tapeformer {
 
 std::vector<Key> adam_keys(double weight_decay) {
+  // In f32 the square of a gradient below about 1e-22 is 0, and a smaller eps is all that the mean is then divided by:
+  // the update would be far above the learning rate, or 0/0 where there is no gradient.
+  constexpr double kLeastEps = 1e-20;
   return {{"beta1", 0.9, "decay of the mean of gradients", fraction()},
           {"beta2", 0.98, "decay of the mean of squared gradients", fraction()},
-          {"eps", 1e-9, "added to the root of the mean square", above(0)},
+          {"eps", 1e-9, "added to the root of the mean square", at_least(kLeastEps)},
           weight_decay_key(weight_decay),
           state_key()};
 }

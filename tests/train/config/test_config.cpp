@@ -90,7 +90,9 @@ TEST_CASE("config: a value out of range says what the range is") {
   check_parse_error("[model]\ntype = \"perceptron\"\n",
                     "x.toml:2: model.type: expected " + choice_of_families() + ", got \"perceptron\"");
   check_override_error("optimizer.beta1", "1.5", "optimizer.beta1: expected 0 <= value < 1, got 1.5");
-  check_override_error("optimizer.eps", "0", "optimizer.eps: expected value > 0, got 0.0");
+  check_override_error("model.norm_eps", "0", "model.norm_eps: expected value > 0, got 0.0");
+  check_override_error("optimizer.eps", "0", "optimizer.eps: expected value >= 1e-20, got 0.0");
+  check_override_error("optimizer.eps", "1e-46", "optimizer.eps: expected value >= 1e-20, got 1e-46");
   check_override_error("optimizer.lr", "nan", "optimizer.lr: expected a finite number, got nan");
   check_override_error("model.layers", "0", "model.layers: expected 1 <= value <= 8192, got 0");
   check_override_error("train.steps", "0", "train.steps: expected value >= 1, got 0");
@@ -183,7 +185,7 @@ TEST_CASE("config: to_toml reads back to an equal configuration, to the last bit
   config.tokenizer.file = std::string(1, '\x01');
   config.data.within_document = true;
   config.optimizer.lr = 0.1 + 0.2;
-  config.optimizer.options["eps"] = std::numeric_limits<double>::denorm_min();
+  config.optimizer.options["weight_decay"] = std::numeric_limits<double>::denorm_min();
   config.optimizer.clip = 1e22;
   config.train.z_loss = std::nextafter(1.0, 2.0);
   config.train.seed = std::numeric_limits<std::int64_t>::max();
