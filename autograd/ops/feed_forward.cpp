@@ -17,8 +17,8 @@ struct FeedForward {
   Tensor u = {}, up_bias = {}, down_weight = {};
 
   Tensor forward(OpContext& context, const Tensor& in, const Tensor& b1, const Tensor& w2, const Tensor& b2) {
-    const std::int64_t hidden = w2.size(1), dim = w2.size(0), cols = in.size(-1);
-    const Tensor rows = in.reshape({cols ? in.numel() / cols : 0, cols});
+    const std::int64_t hidden = w2.size(1), dim = w2.size(0);
+    const Tensor rows = in.reshape({row_count(in), in.size(-1)});
     const bool in_place = !context.recording() && !is_gated(activation);
     const Tensor h = in_place ? rows : Tensor::empty({rows.size(0), hidden}, in.dtype());
     down_weight = readable_by_blas(w2);

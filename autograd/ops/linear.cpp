@@ -13,7 +13,7 @@ struct Linear {
   std::int64_t rows = 0, features = 0, outputs = 0;
 
   Tensor forward(OpContext& context, const Tensor& in, const Tensor& w, const Tensor& bias) {
-    features = w.size(1), outputs = w.size(0), rows = features ? in.numel() / features : 0;
+    features = w.size(1), outputs = w.size(0), rows = row_count(in);
     const Tensor source = readable_by_blas(in.reshape({rows, features})), matrix = readable_by_blas(w);
     Dims sizes = in.sizes();
     sizes[sizes.rank() - 1] = outputs;

@@ -18,7 +18,7 @@ struct LoraLinear {
   // x (…, in), W (out, in), bias (out), z (…, in), A (parts·r, in), B (rows of all parts, r)
   Tensor forward(OpContext& context, const Tensor& in, const Tensor& w, const Tensor& bias, const Tensor& dropped,
                  const Tensor& down, const Tensor& up) {
-    const std::int64_t features = w.size(1), outputs = w.size(0), rows = features ? in.numel() / features : 0;
+    const std::int64_t features = w.size(1), outputs = w.size(0), rows = row_count(in);
     const Tensor source = readable_by_blas(in.reshape({rows, features})), matrix = readable_by_blas(w);
     const Tensor z_rows = readable_by_blas(dropped.reshape({rows, features}));
     const Tensor a_rows = readable_by_blas(down), b_rows = up.contiguous();

@@ -98,7 +98,7 @@ Variable matmul(const Variable& a, const Variable& b) {
   if (left.rank() > 2 && right.rank() == 2) {  // the leading axes of a become rows of one product
     Dims sizes = left;
     sizes[left.rank() - 1] = n;
-    return reshape(record(MatMul{}, reshape(a.on(tape), {-1, k}), b), sizes);
+    return reshape(record(MatMul{}, reshape(a.on(tape), {row_count(a.value()), k}), b), sizes);
   }
   Dims front = broadcast_sizes(Dims(std::span(left.begin(), left.end() - 2)),
                                Dims(std::span(right.begin(), right.end() - 2)), "matmul");

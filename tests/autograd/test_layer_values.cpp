@@ -1,5 +1,6 @@
 // Forward values of embedding, dropout, attention and the losses, and what they promise at the edges.
 #include <array>
+#include <vector>
 
 #include "autograd/ops/ops.h"
 #include "tests/autograd/support.h"
@@ -132,6 +133,38 @@ TEST_CASE("cross_entropy and linear_cross_entropy: with every target ignored los
   CHECK(all_zero(plain.gradients[0]));
   CHECK(fused.value.item() == 0);
   for (int i = 0; i < 3; ++i) CHECK(all_zero(fused.gradients[i]));
+}
+
+TEST_CASE("linear, lora_linear, feed_forward, matmul: over an inner axis of size 0 the products are 0") {
+  {
+    std::vector<Tensor> before;  // their memory is used again, and holds other numbers than 0
+    for (int i = 0; i < 16; ++i) before.push_back(Tensor::full({3, 4}, DType::f64, 7));
+  }
+  const auto parameter = [](const Dims& sizes) { return Variable::parameter(random_normal(sizes, 1)); };
+  const Variable x = parameter({3, 0}), weight = parameter({4, 0}), bias = parameter({4}), wide = parameter({3, 6});
+  const Variable a = parameter({2, 0}), b = parameter({4, 2}), up = parameter({0, 6}), row = parameter({0});
+  const Tensor expected = bias.value().expand({3, 4});
+  Tape tape;
+  const Variable linear_y = linear(x.on(tape), weight, bias);
+  CHECK(distance(linear_y.value(), expected) == 0);
+  CHECK(distance(linear(row.on(tape), weight, bias).value(), bias.value()) == 0);
+  const Variable lora_y = lora_linear(x.on(tape), weight, bias, x.on(tape), {a, b, {{0, 4}}, 0.5});
+  CHECK(distance(lora_y.value(), expected) == 0);
+  Variable total = add(linear_y, lora_y);
+  for (const ActivationKind kind : {ActivationKind::relu, ActivationKind::swiglu}) {
+    const Variable y = feed_forward(wide.on(tape), {up, Variable(), weight, bias}, kind);
+    CHECK(distance(y.value(), expected) == 0);
+    total = add(total, y);
+  }
+  const Variable product = matmul(reshape(x.on(tape), {1, 3, 0}), reshape(x.on(tape), {0, 3}));
+  CHECK(product.sizes() == Dims{1, 3, 3});
+  CHECK(all_zero(product.value()));
+
+  tape.backward(add(sum(total), sum(product)));
+  CHECK(values_of(bias.grad()) == std::vector<double>(4, 4 * 3));
+  CHECK(all_zero(wide.grad()));
+  CHECK(all_zero(b.grad()));
+  for (const Variable& empty : {x, weight, a, up}) CHECK(empty.grad().sizes() == empty.sizes());
 }
 
 TEST_CASE("layer_norm: rows have mean beta and deviation gamma") {

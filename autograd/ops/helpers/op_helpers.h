@@ -30,6 +30,14 @@ void write_gradient(GradSlot& slot, Write&& write) {
   });
 }
 
+// Returns the number of rows of x, which has at least one axis: the product of all its axes but the last. The number of
+// elements does not tell it where rows are empty.
+inline std::int64_t row_count(const Tensor& x) {
+  std::int64_t rows = 1;
+  for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.size(axis);
+  return rows;
+}
+
 // Returns the slot's target, or one without a tensor if the gradient is not needed.
 inline GradTarget target_or_none(GradSlot& slot) { return slot.needed() ? slot.target() : GradTarget{{}, 0}; }
 
