@@ -11,6 +11,14 @@ double share(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// The first character of a label says the place of its word in a span, before a "-": any place; a place that begins a
+// span; a place after which none goes on.
+constexpr std::string_view kPlaces = "BIESLU", kFirstPlaces = "BSU", kLastPlaces = "ESLU";
+
+bool has_place(std::string_view label) {
+  return label.size() > 1 && label[1] == '-' && kPlaces.find(label[0]) != kPlaces.npos;
+}
+
 }  // namespace
 
 double LabelCount::precision() const { return share(right, predicted); }
@@ -67,22 +75,23 @@ double LabelScore::macro_f1() const {
 }
 
 bool are_bio_labels(std::span<const std::string> labels) {
-  return std::ranges::all_of(labels, [](const std::string& label) {
-    return label == "O" || label.starts_with("B-") || label.starts_with("I-");
-  });
+  return std::ranges::all_of(labels, [](const std::string& label) { return label == "O" || has_place(label); });
 }
 
 std::vector<LabelSpan> label_spans(std::span<const std::string_view> labels, bool bio) {
   std::vector<LabelSpan> spans;
+  bool is_whole = false;  // whether the last span cannot go on
   for (std::int64_t i = 0; i < std::ssize(labels); ++i) {
     std::string_view kind = labels[i];
     if (kind.empty() || kind == "O") continue;
-    bool begins = false;
-    if (bio) {
-      begins = kind.starts_with("B-");
-      if (begins || kind.starts_with("I-")) kind.remove_prefix(2);
+    bool begins = false, ends = false;
+    if (bio && has_place(kind)) {
+      begins = kFirstPlaces.find(kind[0]) != kFirstPlaces.npos;
+      ends = kLastPlaces.find(kind[0]) != kLastPlaces.npos;
+      kind.remove_prefix(2);
     }
-    const bool goes_on = !begins && !spans.empty() && spans.back().end == i && spans.back().kind == kind;
+    const bool goes_on = !begins && !is_whole && !spans.empty() && spans.back().end == i && spans.back().kind == kind;
+    is_whole = ends;
     if (goes_on) {
       ++spans.back().end;
     } else {

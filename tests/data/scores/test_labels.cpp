@@ -38,6 +38,25 @@ TEST_CASE("label spans: BIO labels are read as conlleval reads them, plain ones 
   CHECK_FALSE(are_bio_labels(plain));
 }
 
+TEST_CASE("label spans: IOBES and BILOU labels, which say the last and the only word of a span too, make whole spans") {
+  const Spans whole{{0, 3, "X"}, {3, 4, "X"}, {4, 5, "Y"}, {6, 8, "X"}};
+  CHECK(label_spans(Labels{"B-X", "I-X", "E-X", "S-X", "S-Y", "O", "B-X", "E-X"}, true) == whole);
+  CHECK(label_spans(Labels{"B-X", "I-X", "L-X", "U-X", "U-Y", "O", "B-X", "L-X"}, true) == whole);
+  // Predicted labels may be in an order that no span has.
+  CHECK(label_spans(Labels{"E-X", "E-X", "I-X", "S-X", "I-X", "O", "I-X", "E-Y"}, true) ==
+        Spans{{0, 1, "X"}, {1, 2, "X"}, {2, 3, "X"}, {3, 4, "X"}, {4, 5, "X"}, {6, 7, "X"}, {7, 8, "Y"}});
+  const std::string iobes[] = {"O", "B-X", "I-X", "E-X", "S-X"}, bilou[] = {"U-X", "L-X", "O"},
+                    plain[] = {"E-X", "Y-X"};
+  CHECK(are_bio_labels(iobes));
+  CHECK(are_bio_labels(bilou));
+  CHECK_FALSE(are_bio_labels(plain));
+  SpanScore score(true);
+  score.add(Labels{"B-X", "E-X", "S-Y"}, Labels{"B-X", "I-X", "S-Y"});
+  score.add(Labels{"B-X", "E-X", "O"}, Labels{"S-X", "E-X", "O"});
+  CHECK(score.total().right == 2);
+  CHECK(score.total().f1() == doctest::Approx(4.0 / 7));
+}
+
 TEST_CASE("span score: only spans whose begin, end and kind are right count, and F1 is the micro-average") {
   SpanScore score(true);
   score.add(Labels{"B-X", "I-X", "O", "B-Y"}, Labels{"B-X", "O", "O", "B-Y"});
