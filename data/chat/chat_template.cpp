@@ -181,6 +181,7 @@ class StatementParser {
         });
       }
       TemplateFlow flow = TemplateFlow::next;
+      bool has_whole_turn = false;  // one that no break or continue has ended
       for (std::size_t i = 0; i < items.size() && flow != TemplateFlow::break_loop; ++i) {
         scope.frames.back().clear();
         at_line(line, [&] {
@@ -189,9 +190,10 @@ class StatementParser {
           scope.frames.back()["loop"] = loop_of(items, i);
         });
         flow = run_block(body, scope, out);
+        has_whole_turn = has_whole_turn || flow == TemplateFlow::next;
       }
       scope.frames.pop_back();
-      return items.empty() ? run_block(otherwise, scope, out) : TemplateFlow::next;
+      return has_whole_turn ? TemplateFlow::next : run_block(otherwise, scope, out);
     };
   }
 

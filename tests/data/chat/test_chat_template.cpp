@@ -113,6 +113,11 @@ TEST_CASE("chat template: numbers, escapes, white space and loops are Python's")
   CHECK(rendered("a\u3000{%- if true %}b{% endif -%}\u00a0\u2003c") == "abc");
   CHECK(rendered("{{ ' a '.strip('') }}|{{ ' a ' | trim }}|{{ 'éaé'.strip('é') }}") == " a |a|a");
   CHECK(rendered("{% for i in [1, 2] %}{{ loop.depth }}{{ loop.depth0 }}{% endfor %}") == "1010");
+  // Jinja runs `else` if there is no turn, or if `break` or `continue` ends each.
+  CHECK(rendered("{% for i in [] %}{{ i }}{% else %}none{% endfor %}") == "none");
+  CHECK(rendered("{% for i in [1, 2] %}{{ i }}{% break %}{% else %}none{% endfor %}") == "1none");
+  CHECK(rendered("{% for i in [1, 2] %}{{ i }}{% continue %}{% else %}none{% endfor %}") == "12none");
+  CHECK(rendered("{% for i in [1, 2] %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% else %}none{% endfor %}") == "1");
 }
 
 TEST_CASE("chat template: what Python refuses while it renders is told with the line") {
