@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "data/chat/template_value.h"
+#include "tokenizer/special_tokens.h"
 #include "tokenizer/unicode_class.h"
 
 namespace tapeformer {
@@ -122,6 +123,8 @@ void ChatFormat::find_end_mark() {
   }
   check(!end_text_.empty(),
         "chat template: expected a mark after the assistant's text, which ends an answer, got none");
+  const std::int32_t text_end = text_end_token(tokenizer_).value_or(-1);
+  if (text_end != end_token_) text_end_ = text_end;
 }
 
 std::pair<std::size_t, std::int32_t> ChatFormat::find_special(std::string_view text) const {

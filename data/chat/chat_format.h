@@ -59,6 +59,9 @@ class ChatFormat {
   const std::string& end_text() const { return end_text_; }
   // The special token that ends an answer; -1: the end mark consists of other tokens.
   std::int32_t end_token() const { return end_token_; }
+  // The special token that ends a text (text_end_token()), and so an answer without an end mark; -1: there is none, or
+  // it is end_token().
+  std::int32_t text_end() const { return text_end_; }
 
   // Encodes a conversation up to its last answer; there are no ids if it has none. Throws Error where the template
   // cannot render it, or writes the messages before an answer in another way when the answer follows.
@@ -98,7 +101,7 @@ class ChatFormat {
   const ChatRenderOptions options_;
   std::vector<std::int32_t> specials_;  // the longest name first
   std::string end_text_;
-  std::int32_t end_token_ = -1;
+  std::int32_t end_token_ = -1, text_end_ = -1;
 };
 
 // Collects the tokens of an answer that a model writes, until its end mark.

@@ -25,7 +25,7 @@ void decode_answers(const CausalModel& model, const ChatFormat& format, std::spa
   const kernels::BatchInvariant batch_invariant;
   SampledRows strategy(starts, std::vector<RandomKey>(starts.size()), {.end = format.end_token()}, {.temperature = 0},
                        [&](std::size_t row, std::int32_t token, std::span<const float>) {
-                         if (token == model.document_token()) return false;  // a new document is no answer
+                         if (token == format.text_end()) return false;  // another text is no part of the answer
                          return answers[row].push(token) && (!go_on || go_on());
                        });
   CausalDecoder decoder(model, true, model.context());

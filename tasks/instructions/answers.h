@@ -30,9 +30,9 @@ struct AnswerPrompt {
   std::int64_t tokens = 200;
 };
 
-// Returns the answers of greedy decoding, in the order of the prompts; an answer without an end mark is cut after
-// AnswerPrompt::tokens tokens. Prompts of the same length are decoded side by side, at most `batch`. An answer ends
-// early when `go_on` is set and returns false after a token.
+// Returns the answers of greedy decoding, in the order of the prompts; an answer without an end mark ends with the
+// text (ChatFormat::text_end()), or is cut after AnswerPrompt::tokens tokens. Prompts of the same length are decoded
+// side by side, at most `batch`. An answer ends early when `go_on` is set and returns false after a token.
 std::vector<std::string> greedy_answers(const CausalModel& model, const ChatFormat& format,
                                         std::span<const AnswerPrompt> prompts, std::int64_t batch,
                                         const ProgressCallback& progress = {}, const std::function<bool()>& go_on = {});

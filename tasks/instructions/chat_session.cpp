@@ -19,7 +19,7 @@ ChatSession::ChatSession(const CausalModel& model, const ChatFormat& format, con
       options_(options),
       context_(seen_context(model, options.context)),
       kept_(system.empty() ? 0 : 1) {
-  options_.stop_token = -1;  // AnswerText ends an answer
+  options_.stop_token = format.text_end();  // AnswerText finds the end mark
   if (kept_ > 0) messages_.push_back({"system", std::string(system)});
   clear();
 }
@@ -94,6 +94,7 @@ ChatAnswer ChatSession::ask(std::string_view question, const std::function<bool(
     show(answer.settled());
     return continues && goes_on;
   });
+  const bool ended = answer.ended() || (goes_on && std::ssize(ids) < options.tokens);  // by its mark, or with the text
   show(answer.text().size());
   row_.insert(row_.end(), ids.begin(), ids.end());
   text_ += format_.escaped(answer.text());
@@ -101,9 +102,9 @@ ChatAnswer ChatSession::ask(std::string_view question, const std::function<bool(
   messages_.push_back({"assistant", answer.text()});
   return {.text = answer.text(),
           .tokens = std::ssize(ids),
-          .end = answer.ended() ? ChatAnswer::End::mark
-                 : goes_on      ? ChatAnswer::End::length
-                                : ChatAnswer::End::interrupted};
+          .end = ended     ? ChatAnswer::End::mark
+                 : goes_on ? ChatAnswer::End::length
+                           : ChatAnswer::End::interrupted};
 }
 
 }  // namespace tapeformer

@@ -12,8 +12,8 @@
 namespace tapeformer {
 
 struct ChatAnswer {
-  // How the answer ended: at its end mark, at its largest number of tokens or the model's context, or because the
-  // caller ended it.
+  // How the answer ended: at its end mark or the end of the text, at its largest number of tokens or the model's
+  // context, or because the caller ended it.
   enum class End { mark, length, interrupted };
   std::string text;
   std::int64_t tokens = 0;  // with the end mark

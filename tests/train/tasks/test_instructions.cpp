@@ -197,6 +197,35 @@ TEST_CASE("instructions: a toy learns to answer, and a conversation goes on from
   CHECK(std::ranges::equal(session.row(), whole.ids));
 }
 
+TEST_CASE("instructions: an answer ends with the text, and the conversation goes on behind its end mark") {
+  const CacheFolder folder;
+  const InstructionToy toy(single_step_config());
+  const Tokenizer& tokenizer = *toy.data.tokenizer;
+  const ChatFormat format(tokenizer, toy.data.settings);
+  const std::int32_t letter = tokenizer.encode("a").front(), end = tokenizer.special("<|endoftext|>").value();
+  REQUIRE(format.text_end() == end);
+  // The model writes "a" and the end of the text in turn.
+  std::int64_t written = 0;
+  const HookHandle hook = toy.model.module("head").register_forward_hook([&](const Module&, const Variable& logits) {
+    const Tensor chosen = Tensor::zeros(logits.sizes(), logits.dtype());
+    const std::int64_t id = written++ % 2 == 0 ? letter : end;
+    chosen.slice(1, id, id + 1).copy_from(Tensor::full({1, 1}, logits.dtype(), 1));
+    return Variable::constant(*logits.tape(), chosen);
+  });
+  ChatSession session(toy.model, format, greedy(5));
+  CHECK(answer_of(session, "s") == "a");
+  const ChatAnswer answer = session.ask("t", [](std::string_view) { return true; });
+  CHECK(answer.text == "a");
+  CHECK(answer.end == ChatAnswer::End::mark);
+  CHECK(session.read_again() == 0);
+  const std::vector<ChatMessage> messages{{"user", "s"}, {"assistant", "a"}, {"user", "t"}};
+  std::vector<std::int32_t> read = format.encode_prompt(messages).ids;
+  const std::vector<AnswerPrompt> prompts{{read, 5}};
+  CHECK(greedy_answers(toy.model, format, prompts, 1) == std::vector<std::string>{"a"});
+  read.push_back(letter);
+  CHECK(std::ranges::equal(session.row(), read));
+}
+
 TEST_CASE("instructions: what cannot be trained on is refused or left out") {
   const CacheFolder folder;
   const Config config = instructions_config();
