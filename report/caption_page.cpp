@@ -32,6 +32,7 @@ nlohmann::ordered_json caption_json(const WrittenCaption& written) {
   Json words = Json::array();
   const CaptionAttention& attention = written.attention;
   for (std::size_t i = 0; i < attention.words.size(); ++i) {
+    if (attention.words[i].empty()) continue;  // of a caption without words, or beside a space too many
     Json rows = Json::array();
     for (std::int64_t row = 0; row < attention.side; ++row) {
       Json cells = Json::array();

@@ -26,6 +26,12 @@ TEST_CASE("caption page: it holds the pixels, the words and the weights, and non
   CHECK(caption["words"][0]["weights"].dump() == "[[0.5,0.25],[0.125,0.125]]");
   CHECK(caption["reference"] == "<i>blue");
   CHECK(count(page, "<b>") + count(page, "<i>") == 0);
+  WrittenCaption spaced = written_caption(" square", "red");
+  spaced.attention.words[0] = "";
+  const nlohmann::ordered_json words = caption_json(spaced)["words"];
+  REQUIRE(words.size() == 1);
+  CHECK(words[0]["word"] == "square");
+  CHECK(words[0]["weights"][1][1] == 1);
   WrittenCaption large = written_caption("a", "b");
   large.image = {1500, 1400, std::vector<std::uint8_t>(3 * 1500 * 1400)};
   CHECK_THROWS_WITH_AS(caption_page("large", {large}, {}),
