@@ -14,7 +14,8 @@ LoadOptions load_options(const EvalRequest& request) {
   return {.matmul = request.matmul,
           .weights = request.weights,
           .default_weights = DefaultWeights::as_stored,
-          .without_heads = request.without_heads};
+          .without_heads = request.without_heads,
+          .conversations = !request.conversations.empty()};
 }
 
 nlohmann::ordered_json with_run_keys(nlohmann::ordered_json json, const TrainedModel& run) {

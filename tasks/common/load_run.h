@@ -47,6 +47,9 @@ struct LoadOptions {
   std::optional<WeightFormat> weights = std::nullopt;
   DefaultWeights default_weights = DefaultWeights::f32;  // if `weights` is not given
   std::vector<std::string> without_heads = {};           // the names of heads that are removed (remove_heads())
+  // Whether the model reads conversations: each is one text, so the model has no document token, which a chat template
+  // may write within one.
+  bool conversations = false;
 };
 
 // A model of plain text of the type M.
@@ -113,7 +116,8 @@ TrainedOnText<M> load_text_model(const RunSelection& source, const LoadOptions& 
     TrainedModel trained = load_shared(found, options);
     const WeightFormatScope weights(trained.weights);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
-    const ModelVocabulary vocabulary = model_vocabulary(trained.config, *tokenizer);
+    ModelVocabulary vocabulary = model_vocabulary(trained.config, *tokenizer);
+    if (options.conversations) vocabulary.document_token = ModelVocabulary().document_token;
     {
       const ShapesOnly no_memory;
       require_memory(*make(trained.config, vocabulary), trained.weights, trained.run.root.string());

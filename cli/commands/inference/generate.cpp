@@ -53,9 +53,10 @@ class TextGenerator {
  public:
   explicit TextGenerator(const GenerateArguments& arguments)
       : arguments_(arguments),
-        run_(open_run<TrainedLanguageModel>(
-            arguments.run,
-            {.matmul = arguments.matmul, .weights = arguments.weights, .default_weights = DefaultWeights::bf16})),
+        run_(open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul,
+                                                            .weights = arguments.weights,
+                                                            .default_weights = DefaultWeights::bf16,
+                                                            .conversations = arguments.chat})),
         options_(arguments.options) {
     options_.use_cache = !arguments.no_cache;
     options_.stop_token = text_end_token(*run_.tokenizer).value_or(-1);

@@ -121,6 +121,26 @@ TEST_CASE("instructions: a base model answers by its own template, or by marks t
                 {"generate base --chat", "chat template: line 1: the statement 'macro' is not supported here; …"}});
 }
 
+TEST_CASE("instructions: a model that keeps documents apart reads a conversation as one text") {
+  const Sandbox box("gpt");
+  box.succeed(
+      "train tiny.toml --data.document line --data.within_document true --tokenizer.kind bpe --tokenizer.vocab 300 "
+      "--model.context 128 --train.steps 2 --out apart");
+  box.write("apart/tokenizer_config.json", R"({"chat_template": "{% for m in messages %}{{ m.role }}: {{ m.content }})"
+                                           R"({% if m.role == 'assistant' %}<|endoftext|>{% endif %}{% endfor %})"
+                                           R"({% if add_generation_prompt %}assistant: {% endif %}"})");
+  box.write("turns.jsonl", R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, )"
+                           R"({"role": "user", "content": "c"}, {"role": "assistant", "content": "d"}]})"
+                           "\n");
+  CHECK(json_of(box, "eval apart --conversations turns.jsonl --json")["answers"] == 2);
+  for (const std::string words : {"", " --no-cache"}) {
+    const Outcome talk = box.succeed("generate apart --chat --tokens 4 --json" + words, {}, "a\nb\n");
+    const std::vector<std::string> lines = lines_in(talk.out);
+    REQUIRE(lines.size() == 2);
+    for (const std::string& line : lines) CHECK(Json::parse(line)["end"] != "not_answered");
+  }
+}
+
 TEST_CASE("instructions: what does not go together is refused in a line") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 1");
