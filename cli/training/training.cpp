@@ -188,7 +188,7 @@ void compare(Objective& objective, const TrainingState& state, const RunFolder& 
   if (baselines) write_comparison(*baselines, objective, state, run);
 }
 
-// `trained`: whether this process has done a step.
+// `trained`: whether this process has done a step or an evaluation.
 void log_end(TrainEnd end, const ResolvedConfig& config, Objective& objective, const TrainingState& state,
              const RunFolder& run, const PreparedEnd& prepared, bool trained) {
   if (end == TrainEnd::early_stopped) {
@@ -265,7 +265,9 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
 
   TrainingLine progress(ProgressLine::standard_error(), prepared.flops_per_token, prepared.peak_flops);
   ReportRefresh report(run);
+  bool has_evaluated = false;
   const auto evaluated = [&](std::int64_t step, const Evaluation& evaluation, std::optional<double> bleu) {
+    has_evaluated = true;
     progress.evaluated(evaluation.loss());
     log_evaluation(str_cat("step ", step), evaluation, bleu, objective.task());
     report.refresh_if_due();
@@ -297,7 +299,7 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
   progress.end();
   if (progress.exceeds_peak()) machine_peak_flops_again(matmul_precision(config), thread_count());
   report.refresh();
-  log_end(end, config, objective, state, run, prepared_end, state.step > first_step);
+  log_end(end, config, objective, state, run, prepared_end, state.step > first_step || has_evaluated);
 }
 
 }  // namespace tapeformer::cli

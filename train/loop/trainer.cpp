@@ -53,8 +53,9 @@ class Trainer {
 
  private:
   TrainEnd run_to_end() {
-    // A resumed run may have run out of patience already.
+    // A resumed run may have run out of patience already, or have been stopped at what is its last step now.
     TrainEnd end = patience_is_out() ? TrainEnd::early_stopped : TrainEnd::finished;
+    if (is_last() && !state_.evaluated && objective_.can_evaluate()) evaluate(), saved_step_ = -1;
     while (end == TrainEnd::finished && state_.step < budget_.last_step()) {
       if (!step()) {
         end = TrainEnd::stopped;
@@ -119,8 +120,7 @@ class Trainer {
   // the last one (stage_average() adds it), which is not regular any more when the run continues with more steps.
   bool is_regular() const { return is_due(config_.checkpoint.every); }
 
-  // Throws Error if the run's folder was removed, renamed or replaced. The folder must not be created again: then the
-  // run would continue in another place than its configuration and earlier checkpoints.
+  // Throws Error if the run's folder was removed, renamed or replaced: a new one would lack what the run has so far.
   void require_folder() const {
     check(folder_.in_place(), run_.root.string(), ": the run's folder has been removed or renamed during the training");
   }
@@ -158,7 +158,7 @@ class Trainer {
     const StepResult result = train_step(objective_, slab_, optimizer_, config_, number, lr, step_hooks);
     if (result.given_up) return false;
     const StepSize size = objective_.step_size(number, {0, config_.train.accumulate});
-    state_.step = number;
+    state_.step = number, state_.evaluated = false;
     state_.tokens += size.tokens;
     state_.elapsed_s = elapsed();
     step_s_ = hooks_.clock() - begin;
@@ -203,7 +203,7 @@ class Trainer {
     require_finite_values(slab_, optimizer_, state_.step);
     const Evaluation evaluation = objective_.evaluate(hooks_.evaluating ? hooks_.evaluating() : ProgressCallback());
     require_finite_loss("validation loss", evaluation.loss(), objective_, config_, state_.step);
-    evaluated_step_ = state_.step;
+    state_.evaluated = true;
     nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}};
     const std::optional<double> bleu = bleu_is_due() ? measure_bleu() : std::nullopt;
     add_metrics(line, "eval_", objective_, config_, evaluation, bleu);
@@ -269,7 +269,7 @@ class Trainer {
     if (saved_step_ == state_.step) return;
     begin_piece("checkpoint");
     require_finite_values(slab_, optimizer_, state_.step);
-    if (evaluated_step_ != state_.step) require_usable_weights(objective_, config_, state_.step);
+    if (!state_.evaluated) require_usable_weights(objective_, config_, state_.step);
     finish_publishing();
     require_folder();
     saved_step_ = state_.step;
@@ -317,7 +317,7 @@ class Trainer {
   const std::int64_t first_step_;
   const double elapsed_before_;
   const double began_at_ = config_.train.minutes > 0 ? hooks_.began_at.value_or(hooks_.clock()) : hooks_.clock();
-  std::int64_t saved_step_, evaluated_step_ = -1;
+  std::int64_t saved_step_;
   double saved_at_ = hooks_.clock();
   RecentSpeed speed_;
   double step_s_ = 0;  // the seconds that the last step took

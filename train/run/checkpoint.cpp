@@ -44,6 +44,7 @@ nlohmann::ordered_json fields_of(const TrainingState& state, bool regular) {
   if (!state.scored_by.empty()) fields["scored_by"] = state.scored_by;
   if (state.terms_since > 0) fields["terms_since"] = state.terms_since;
   if (const auto& best = state.scheduled_best) fields["scheduled_best"] = {{"loss", best->loss}, {"step", best->step}};
+  if (!state.evaluated) fields["evaluated"] = false;
   if (state.num_bad_epochs > 0) fields["stalls"] = state.num_bad_epochs;
   if (const auto& plan = state.clock) {
     fields["clock"] = {
@@ -106,6 +107,7 @@ TrainingState state_of(const nlohmann::ordered_json& fields, std::int64_t step) 
                          .elapsed_s = fields.at("elapsed_s").get<double>(),
                          .best_loss = fields.at("best_loss").get<double>(),
                          .best_step = fields.at("best_step").get<std::int64_t>(),
+                         .evaluated = fields.value("evaluated", true),
                          .num_bad_epochs = fields.value("stalls", std::int64_t{0}),
                          .data_hash = fields.at("data_hash").get<std::uint64_t>(),
                          .valid_hash = fields.value("valid_hash", std::uint64_t{0}),

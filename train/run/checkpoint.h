@@ -41,6 +41,7 @@ struct TrainingState {
   // If the best evaluation is an extra one at the end of the run (eval.every did not ask for it): the best one before
   // it, with step 0 if there is none. A run that is given more steps continues with this earlier one.
   std::optional<BestEvaluation> scheduled_best = {};
+  bool evaluated = true;  // whether an evaluation of this step was made; true also if an older version saved it
   // The argument of learning_rate() for schedule.kind = plateau; 0 for the other schedules.
   std::int64_t num_bad_epochs = 0;
   std::optional<ClockPlan> clock = {};  // with train.minutes

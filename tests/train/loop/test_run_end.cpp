@@ -165,6 +165,28 @@ TEST_CASE("patience: the evaluation at the first end of a run counts no more whe
   }
 }
 
+TEST_CASE("last step: a run that goes on from a step without an evaluation, and ends there, is evaluated once") {
+  Config config = short_config();
+  config.eval.every = 10;
+  ScriptedRun run(config);
+  run.train();
+  const auto resume_at_5 = [&] {  // what the command does in a new process
+    run.state = load_checkpoint(run.run, 5, run.objective.module, run.optimizer);
+    truncate_metrics(run.run.metrics(), 5);
+    remove_checkpoints_after(run.run, 5);
+    run.config.train.steps = 5;
+    CHECK(run.train() == TrainEnd::finished);
+  };
+  resume_at_5();
+  CHECK(steps_of(run.evaluations("eval_loss")) == Steps{5});
+  CHECK(run.evaluations("at_end").at(5) == true);
+  CHECK(read_training_state(run.run, 5).best_step == 5);
+  CHECK(best_step(run.run) == 5);
+  const std::string metrics = read_all(run.run.metrics());
+  resume_at_5();
+  CHECK(read_all(run.run.metrics()) == metrics);
+}
+
 TEST_CASE("samples: they are written before the checkpoint of their step, which a killed run goes on behind") {
   Config config = short_config();
   config.train.sample_every = 2;
