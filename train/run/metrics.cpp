@@ -23,9 +23,17 @@ namespace {
 
 std::string last_error() { return std::generic_category().message(errno); }
 
-bool is_metrics(const Json& line) {
-  return line.is_object() && line.contains("step") && line["step"].is_number_integer();
+// Returns what a line should be and is not; "" for a line of metrics.
+std::string missing_in(const Json& line) {
+  if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer())
+    return "an object with a whole number `step`";
+  for (const char* const key : {"tokens", "elapsed_s", "peak_memory_bytes"}) {
+    if (line.contains(key) && !line[key].is_number()) return str_cat("a number as `", key, "`");
+  }
+  return "";
 }
+
+bool is_metrics(const Json& line) { return missing_in(line).empty(); }
 
 // Returns null for a line that is not JSON.
 Json parse(std::string_view line) {
@@ -67,7 +75,7 @@ MetricsWriter::~MetricsWriter() { ::close(fd_); }
 
 void MetricsWriter::write(const Json& line) {
   const std::string text = dump_json(line);
-  check(is_metrics(line), "metrics: expected an object with a whole number `step`, got ", text);
+  check(is_metrics(line), "metrics: expected ", missing_in(line), ", got ", text);
   write_all(fd_, text + "\n", path_);
   note_lasting(line, text);
 }
@@ -124,8 +132,8 @@ std::vector<Json> read_metrics(const std::filesystem::path& path) {
   std::vector<Json> lines;
   for (const std::string_view line : whole_lines(bytes)) {
     lines.push_back(parse(line));
-    check(is_metrics(lines.back()), path.string(), ":", lines.size(),
-          ": expected an object with a whole number `step`, got ", line);
+    check(is_metrics(lines.back()), path.string(), ":", lines.size(), ": expected ", missing_in(lines.back()), ", got ",
+          line);
   }
   return lines;
 }

@@ -30,7 +30,8 @@ class MetricsWriter {
   MetricsWriter(const MetricsWriter&) = delete;
   MetricsWriter& operator=(const MetricsWriter&) = delete;
 
-  // Throws Error unless the line is an object with a whole number `step`, and when the disk is full.
+  // Throws Error unless the line is an object with a whole number `step`, whose `tokens`, `elapsed_s` and
+  // `peak_memory_bytes` are numbers where it has them, and when the disk is full.
   void write(const nlohmann::ordered_json& line);
   // Waits until all lines are on disk. Call it before a checkpoint is published, so that no checkpoint is ahead of its
   // metrics.

@@ -125,6 +125,14 @@ TEST_CASE("metrics: errors name the file and the line") {
   folder.write("metrics.jsonl", "{\"step\":1.5}\n");
   CHECK_THROWS_WITH_AS(read_metrics(name),
                        (name + ":1: expected an object with a whole number `step`, got {\"step\":1.5}").c_str(), Error);
+  for (const std::string key : {"tokens", "elapsed_s", "peak_memory_bytes"}) {
+    const std::string line = "{\"step\":2,\"" + key + "\":\"7\"}";
+    folder.write("metrics.jsonl", "{\"step\":1,\"" + key + "\":7}\n" + line + "\n");
+    CHECK_THROWS_WITH_AS(read_metrics(name), (name + ":2: expected a number as `" + key + "`, got " + line).c_str(),
+                         Error);
+    CHECK(truncate_metrics(name, 2).empty());
+    CHECK(read_metrics(name).size() == 1);  // as of any line that cannot be read, nothing is left of it
+  }
   const std::string none = (folder.path / "none").string();
   CHECK_THROWS_WITH_AS(read_metrics(none), ("cannot open " + none + ": No such file or directory").c_str(), Error);
   CHECK_THROWS_WITH_AS(MetricsWriter(folder.path / "no/file"),
