@@ -218,6 +218,7 @@ ProbeResult probe(const Model& model, const Tokenizer& tokenizer, const RowFrame
   ProbeResult result{.labels = labels.names(),
                      .train_words = training.words(),
                      .valid_words = validation.words(),
+                     .unknown_labels = std::ranges::count(validation.labels, kUnknownLabel),
                      .accuracy = accuracy_of(classifier, validation),
                      .majority = majority_of(training, validation, labels.names().size()),
                      .shares = classifier.mix().shares(),

@@ -21,22 +21,25 @@ struct ProbeArguments {
 };
 
 Json json_of(const ProbeResult& result) {
-  return {{"labels", result.labels},
-          {"train_words", result.train_words},
-          {"valid_words", result.valid_words},
-          {"accuracy", result.accuracy},
-          {"majority", result.majority},
-          {"layers", result.shares},
-          {"gamma", result.gamma},
-          {"matmul", word_of(kernels::MatmulPrecisionScope::current())}};
+  Json json{{"labels", result.labels}, {"train_words", result.train_words}, {"valid_words", result.valid_words}};
+  if (result.unknown_labels > 0) json["unknown_labels"] = result.unknown_labels;
+  json.update({{"accuracy", result.accuracy},
+               {"majority", result.majority},
+               {"layers", result.shares},
+               {"gamma", result.gamma},
+               {"matmul", word_of(kernels::MatmulPrecisionScope::current())}});
+  return json;
 }
 
 std::string text_of(const ProbeResult& result) {
   std::string shares;
   for (const double share : result.shares) shares += fmt::format("{}{:.3f}", shares.empty() ? "" : " ", share);
   Table table({{.width = 8, .gap = 0}, {}});
-  table.add({"words", fmt::format("{} to learn from, {} scored, {} labels", result.train_words, result.valid_words,
-                                  result.labels.size())});
+  const std::string unknown = result.unknown_labels > 0
+                                  ? fmt::format(" ({} with labels that none of the former has)", result.unknown_labels)
+                                  : "";
+  table.add({"words", fmt::format("{} to learn from, {} scored{}, {} labels", result.train_words, result.valid_words,
+                                  unknown, result.labels.size())});
   table.add({"accuracy", fmt::format("{:.2f} % (always the most frequent label: {:.2f} %)", 100 * result.accuracy,
                                      100 * result.majority)});
   table.add({"layers", fmt::format("{}{}, times {:.3f}", shares,

@@ -94,6 +94,12 @@ TEST_CASE("probe: what 'it' is can be read from both directions together, and no
   CHECK(table.starts_with("words     200 to learn from, 200 scored, 2 labels\naccuracy  "));
   CHECK(table.find("\nlayers    0.") != table.npos);
   check_error(box, 2, "--layer: expected 0 (the embedding) to 1, got 2", probe + " --layer 2");
+  box.write("new.tsv", box.read("valid.tsv") + "\nThe\tarticle\n");
+  const std::string with_new = "probe run --train train.tsv --valid new.tsv --steps 1";
+  CHECK(json_of(box, with_new + " --json")["unknown_labels"] == 1);
+  CHECK(result_of(box, with_new)
+            .starts_with("words     200 to learn from, 201 scored (1 with labels that none of the former has), 2 "
+                         "labels\n"));
   box.write("bad.tsv", "The\tdog\tcat\nran\tverb\n");
   check_error(box, 1, "bad.tsv:1: expected a word, or a word, a tab and its label, got \"The\tdog\tcat\"",
               "probe run --train bad.tsv --valid valid.tsv");

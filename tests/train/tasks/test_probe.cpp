@@ -112,6 +112,7 @@ TEST_CASE("probe: a label that training does not have is never found") {
   const ProbeResult result = probe_rows(toy.model, *toy.data.tokenizer, train, valid, {.steps = 50});
   CHECK(result.accuracy == doctest::Approx(2 / 3.0));
   CHECK(result.valid_words == 3);
+  CHECK(result.unknown_labels == 1);
 }
 
 TEST_CASE(
