@@ -67,10 +67,10 @@ ResolvedConfig base_config(const SweepRequest& request) {
 }
 
 // Throws UsageError if --entropy is no word or number that it takes, or asks for the entropy of a corpus that the
-// trainings will not know: bits per byte, which it takes too, need all validation data.
+// trainings will not know: bits per byte, which it takes too, need all validation data and the loss of a text.
 void check_entropy(const SweepRequest& request, const ResolvedConfig& base) {
   ScalingRuns runs;
-  if (!base.data.corpus.empty() && base.eval.batches == 0)
+  if (!base.data.corpus.empty() && base.eval.batches == 0 && base.task_row().has_perplexity)
     runs.entropy = corpus_entropy_per_byte(base.data.corpus, base.data.document == DocumentEnd::line);
   (void)irreducible_loss(request.entropy, runs);
 }

@@ -278,6 +278,7 @@ TEST_CASE("scaling sweep: goes on with a prediction that has an infinite bound, 
 TEST_CASE("scaling sweep: what does not go together is refused in one line") {
   const Sandbox box("gpt");
   box.write("pairs.toml", "[model]\ntype = \"transformer\"\n[data]\npairs = \"pairs.tsv\"\n");
+  box.write("bert.toml", "[model]\ntype = \"bert\"\ndim = 64\nheads = 2\n[data]\ncorpus = \"stories\"\n");
   check_errors(
       box, kUsage,
       {{"scaling sweep tiny.toml --out new", "scaling sweep: expected either --tokens or --minutes"},
@@ -297,6 +298,8 @@ TEST_CASE("scaling sweep: what does not go together is refused in one line") {
        {"scaling sweep tiny.toml --tokens 1e3 --sizes 8 16 24 32 64 --entropy much --out new",
         "--entropy: expected free, corpus or a number of at least 0, got much"},
        {"scaling sweep tiny.toml --tokens 1e3 --sizes 8 16 24 32 64 --eval.batches 0 --entropy corpus --out new",
+        "--entropy: expected runs of one generated corpus of known entropy, or a number"},
+       {"scaling sweep bert.toml --tokens 1e3 --sizes 8 16 24 32 64 --entropy corpus --out new",
         "--entropy: expected runs of one generated corpus of known entropy, or a number"},
        {"scaling sweep tiny.toml --tokens 1e3 --model.dim 8 --model.heads 4 --out new",
         "scaling sweep: model.dim 8 is too small to plan sizes: give them by --sizes, as multiples of 8"},
