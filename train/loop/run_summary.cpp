@@ -85,8 +85,9 @@ void take_measures(RunSummary& summary, const nlohmann::ordered_json& line, cons
   }
 }
 
-// Reads the evaluations; the loss, or the metric that chooses the best checkpoint, says which is the best.
-void read_evaluations(RunSummary& summary, std::string_view metric) {
+// Reads the evaluations up to the step `last`; nullopt: all. The loss, or the metric that chooses the best checkpoint,
+// says which is the best.
+void read_evaluations(RunSummary& summary, std::string_view metric, std::optional<std::int64_t> last) {
   const std::string name = metric.empty() ? "loss" : std::string(metric);
   const std::int64_t since = terms_since(summary.run);
   std::optional<double> best;  // smaller is better
@@ -94,7 +95,9 @@ void read_evaluations(RunSummary& summary, std::string_view metric) {
   std::int64_t last_bleu_step = 0;
   std::optional<double> tokens;  // of the lines so far
   for (const auto& line : read_metrics(summary.run.metrics())) {
-    summary.step = line["step"].get<std::int64_t>();  // until the newest checkpoint says better
+    const auto step = line["step"].get<std::int64_t>();
+    if (last && step > *last) continue;
+    summary.step = step;  // until the newest checkpoint says better
     summary.elapsed_s = line.value("elapsed_s", summary.elapsed_s);
     if (const auto read = number_of(line, "tokens")) tokens = read;
     for (const std::string prefix : {"eval_", "average_"}) {
@@ -168,10 +171,11 @@ RunSummary summarize_run(const RunFolder& run) {
   summary.data = data_of(config);
   summary.steps = last_step_of(run, config);
   summary.unit = config.task_row().loss_unit;
-  if (fs::exists(run.metrics())) read_evaluations(summary, config.metric_for_best_model());
-  summary.parameters = parameters_of(run);
   const bool is_running = is_in_training(run);
   const auto saved = latest_step(run);
+  // What a killed process has logged after the newest checkpoint is of weights that are lost.
+  if (fs::exists(run.metrics())) read_evaluations(summary, config.metric_for_best_model(), is_running ? std::nullopt : saved);
+  summary.parameters = parameters_of(run);
   if (saved) summary.step = is_running ? std::max(summary.step, *saved) : *saved;
   const bool imported = is_imported(run);
   if (imported) summary.steps = 0;

@@ -21,7 +21,8 @@ struct RunSummary {
   // checkpoint; the later of both while the run is in training. And the last step to do; 0 for an imported model.
   std::int64_t step = 0, steps = 0;
   std::string unit;  // the unit of the loss: "nats per token"; losses with different units cannot be compared
-  // The results of the best evaluation: of the best checkpoint, or of the average if its evaluation is better.
+  // The results of the best evaluation: of the best checkpoint, or of the average if its evaluation is better. What a
+  // killed process has logged after the newest checkpoint does not count.
   std::optional<double> best_loss, bits_per_byte;
   std::optional<double> best_tokens;  // TrainingState::tokens at that evaluation; of an average: at its last step
   // Its other metrics, by name, BLEU last. If the best evaluation has no BLEU, since not every evaluation has it, this
