@@ -92,4 +92,8 @@ std::vector<std::int32_t> beginning_tokens(const ResolvedConfig& config, const T
   return ids;
 }
 
+bool begins_text(const Tokenizer& tokenizer, std::string_view shown, std::span<const std::int32_t> ids) {
+  return shown.empty() && !tokenizer.is_ordinary(ids.back());
+}
+
 }  // namespace tapeformer

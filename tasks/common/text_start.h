@@ -30,4 +30,8 @@ std::int32_t text_start(const ResolvedConfig& config, const Tokenizer& tokenizer
 std::vector<std::int32_t> beginning_tokens(const ResolvedConfig& config, const Tokenizer& tokenizer,
                                            const CausalModel& model, std::string_view prompt, bool is_imported = false);
 
+// Whether generated tokens are the first ones of a text: `shown` is what the reader sees of it before them, and `ids`
+// are beginning_tokens(). The space that SentencePiece puts before a text is no part of it then.
+bool begins_text(const Tokenizer& tokenizer, std::string_view shown, std::span<const std::int32_t> ids);
+
 }  // namespace tapeformer

@@ -117,7 +117,8 @@ std::vector<TextSample> LanguageObjective::samples(const std::function<bool()>& 
   const auto sample = [&](const std::string& input,
                           const std::vector<std::int32_t>& prompt) -> std::vector<TextSample> {
     const auto ids = generate(*model_, prompt, options, [&](std::int32_t) { return !go_on || go_on(); });
-    return {{input, tokenizer.decode_continuation(ids)}};
+    const bool begins = begins_text(tokenizer, input, prompt);
+    return {{input, begins ? tokenizer.decode(ids) : tokenizer.decode_continuation(ids)}};
   };
   std::vector<std::int32_t> prompt;
   try {

@@ -15,6 +15,7 @@
 #include "data/text/encode_text.h"
 #include "generate/generator.h"
 #include "generate/stop_strings.h"
+#include "tasks/common/text_start.h"
 #include "tasks/instructions/chat_session.h"
 #include "tokenizer/special_tokens.h"
 
@@ -89,8 +90,8 @@ class TextGenerator {
                                      .use_cache = options_.use_cache});
     tokens_ = std::ssize(found.front().ids), seconds_ = steady_seconds() - begin;
     for (const Hypothesis& hypothesis : found) {
-      const std::string text = begins_text(beginning) ? run_.tokenizer->decode(hypothesis.ids)
-                                                      : run_.tokenizer->decode_continuation(hypothesis.ids);
+      const std::string text = is_first(beginning) ? run_.tokenizer->decode(hypothesis.ids)
+                                                   : run_.tokenizer->decode_continuation(hypothesis.ids);
       const std::int64_t tokens = std::ssize(hypothesis.ids);
       if (arguments_.json) {
         print_json({{"prompt", arguments_.prompt},
@@ -209,10 +210,8 @@ class TextGenerator {
     flush_results();
   }
 
-  // Whether the generated tokens are the first ones of a text. The space that SentencePiece puts before a text is no
-  // part of it then.
-  bool begins_text(const Beginning& beginning) const {
-    return beginning.shown.empty() && !run_.tokenizer->is_ordinary(beginning.ids.back());
+  bool is_first(const Beginning& beginning) const {
+    return begins_text(*run_.tokenizer, beginning.shown, beginning.ids);
   }
 
   static void append(std::vector<std::int32_t>& text, const std::vector<std::int32_t>& more) {
@@ -239,7 +238,7 @@ class TextGenerator {
     };
     if (!arguments_.json) output.write(beginning.shown);
     const double begin = steady_seconds();
-    bool interrupted = false, first = begins_text(beginning);
+    bool interrupted = false, first = is_first(beginning);
     const auto ids = generate(*run_.model, beginning.ids, options_, [&](std::int32_t token) {
       const bool begins = std::exchange(first, false);
       show(stops.push(begins ? run_.tokenizer->decode(std::span(&token, 1))

@@ -159,6 +159,21 @@ TEST_CASE(
   CHECK(std::ranges::any_of(texts_of(" --prompt A"), begins_with_space));  // a text that goes on
   CHECK(json_of(box, "generate run --temperature 0 --tokens 4 --json")["text"] ==
         json_of(box, "generate run --beam 1 --tokens 4 --json")["text"]);
+
+  // A sample of a training is what generate makes.
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "  A  B ";
+  box.write("letters.txt", text);
+  box.succeed(
+      "train --train.init_from run --data.text letters.txt --train.steps 20 --train.batch 2 --train.matmul highest "
+      "--optimizer.lr 0.02 --eval.every 20 --train.sample_every 20 --train.sample_tokens 6 --out tuned");
+  const auto lines = box.metrics("tuned");
+  const auto sampled = std::ranges::find_if(lines, [](const auto& line) { return line.contains("samples"); });
+  REQUIRE(sampled != lines.end());
+  const std::string sample = (*sampled)["samples"][0]["output"],
+                    generated = json_of(box, "generate tuned --tokens 6 --json --matmul highest --weights f32")["text"];
+  CHECK_FALSE(sample.empty());
+  CHECK(sample == generated);
 }
 
 TEST_CASE("interchange: an imported BERT fills in, is fine-tuned on labels, and says which tokens a text has") {
