@@ -62,6 +62,7 @@ TaskRow glove_task() {
                                "context embedding and biases",
                                {"context_embedding.", "bias_embedding.", "context_bias_embedding."}}},
                     .f32_only = true,
+                    .are_embeddings = true,
                     .flops = glove_flops},
           .check = check_word_vectors,
           .prepare = prepare_text,

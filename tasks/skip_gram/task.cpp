@@ -53,6 +53,7 @@ TaskRow skip_gram_task() {
           .heads = {.make = make_skip_gram_model,
                     .parts = {{"contexts", "context embedding", {"context_embedding."}, true}},
                     .f32_only = true,
+                    .are_embeddings = true,
                     .flops = skip_gram_flops},
           .check = check_word_vectors,
           .prepare = prepare_text,

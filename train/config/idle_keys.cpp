@@ -49,6 +49,7 @@ std::string switch_of_head_lr(const Config& config) {
   if (task.tunes_vectors) return "task.kind";
   if (!trains_family_head(task)) return "";
   if (config.train.lora_rank > 0) return "train.lora.rank";
+  if (task.heads.are_embeddings) return "model.type";
   const auto is = [&](const char* key, const KeyValue& value) {
     return has_model_key(config, key) && find_config_entry("model", key, config)->get(config) == value;
   };

@@ -35,6 +35,7 @@ struct TaskHeads {
   std::function<std::unique_ptr<Model>(const ResolvedConfig&, const ModelVocabulary&)> make;
   std::vector<ModelPart> parts = {};  // parts of the model after those of its family
   bool f32_only = false;              // models with these heads support no weight format but f32 (--weights)
+  bool are_embeddings = false;        // the model has tables of vectors and no head: optimizer.head_lr means nothing
   // Counts the operations of the heads' forward pass for each token that the model reads.
   std::function<double(const ResolvedConfig&, const Module& model, const ModelVocabulary&)> flops = {};
 };

@@ -165,6 +165,11 @@ TEST_CASE("config: factors of the rates of embeddings and heads are refused wher
   check_invalid({"task.kind=sentences", head}, refused("head_lr") + "task.kind = sentences, got 0.5");
   check_invalid({"model.tie_embeddings=none", "train.lora.rank=8", "train.init_from=run", head},
                 refused("head_lr") + "train.lora.rank = 8, got 0.5");
+  for (const std::string type : {"word2vec", "glove"}) {  // all their weights are vectors of tokens
+    check_invalid({"model.type=" + type, head}, refused("head_lr") + "model.type = " + type + ", got 0.5");
+    CHECK_NOTHROW(resolved({"model.type=" + type, embeddings}));
+    CHECK_NOTHROW(resolved({"model.type=" + type, "task.kind=tag", head}));
+  }
   check_invalid({"train.lora.rank=8", "train.init_from=run", embeddings},
                 refused("embedding_lr") + "train.lora.rank = 8, got 0.5");
   check_invalid({"task.kind=tag", "task.freeze=true", embeddings},
