@@ -88,6 +88,7 @@ TrainingState load_state(const RunFolder& run, std::int64_t step, Objective& obj
   if (state.run_files.empty()) state.run_files = hash_run_files(run);  // an older version saved it
   // train() does this too; here a state that does not fit is refused before the run is changed.
   objective.load_recurrent_state(state.recurrent_state);
+  state.recurrent_state = objective.recurrent_state();  // in the order in which the training has saved it
   if (state.data_hash != 0 && state.data_hash != objective.facts().data_hash) {
     log_warning("the training text is another than the run began with: what follows is not what it would have been");
   }

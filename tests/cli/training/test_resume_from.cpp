@@ -92,6 +92,18 @@ TEST_CASE("resume: a run that goes on in a new folder ends with the average and 
   CHECK(damaged.tells("averaged the checkpoints of the steps 8, 20, 24\n"));
 }
 
+TEST_CASE("resume: with --out a recurrent model goes on byte for byte, its state in the copied checkpoint too") {
+  const Sandbox box("rnn");
+  box.train("run", "--train.steps 12 --checkpoint.every 4 --checkpoint.keep 0");
+  const Outcome outcome = box.succeed("train --resume run/checkpoints/step-000004 --out fork");
+  INFO(outcome.err);
+  for (const std::string step : {"4", "8", "12"}) {
+    const std::string state = "/checkpoints/step-" + std::string(6 - step.size(), '0') + step + "/carried.safetensors";
+    CAPTURE(state);
+    CHECK(same_file(box, "run" + state, "fork" + state));
+  }
+}
+
 TEST_CASE("resume: a named checkpoint goes on with its own configuration" * long_test()) {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 12");
