@@ -20,6 +20,7 @@ TranslationsByLength translations_by_length(const TrainedTranslator& run, std::s
   const Bleu none(run.config.eval.bleu_tokenize);
   TranslationsByLength result{none, {}};
   for (std::size_t i = 0; i < lines.size(); ++i) {
+    result.all.add(lines[i].texts.front(), pairs[i].target);
     const std::int64_t length = std::ssize(lines[i].source) + lines[i].dropped_tokens;
     if (length == 0) continue;
     const std::int64_t place = (length - 1) / kTokensOfPart;
@@ -31,7 +32,6 @@ TranslationsByLength translations_by_length(const TrainedTranslator& run, std::s
     ++part.pairs;
     part.tokens += std::ssize(tokenizers.target->encode(pairs[i].target)) + 1;
     part.bleu.add(lines[i].texts.front(), pairs[i].target);
-    result.all.add(lines[i].texts.front(), pairs[i].target);
   }
   return result;
 }

@@ -20,7 +20,7 @@ struct LengthPart {
 
 // Translations of a text, as the greedy output of a model.
 struct TranslationsByLength {
-  Bleu all;                       // of all parts
+  Bleu all;                       // of all pairs, also those that belong to no part
   std::vector<LengthPart> parts;  // 1 to 10 tokens, 11 to 20, …, to the longest source
 };
 

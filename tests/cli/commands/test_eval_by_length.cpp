@@ -27,7 +27,11 @@ TEST_CASE("eval: --by-length divides BLEU by the tokens of the source, as bleu s
       (*side)[0] += line.substr(0, tab) + "\n", (*side)[1] += line.substr(tab + 1) + "\n";
     }
   }
-  box.write("source.txt", all[0] + "\n"), box.write("target.txt", all[1] + "nothing\n");
+  // An empty source belongs to no part; what should have been written for it counts in the BLEU of all.
+  all[0] += "\n";
+  for (int i = 0; i < 300; ++i) all[1] += "nothing ";
+  all[1] += "\n";
+  box.write("source.txt", all[0]), box.write("target.txt", all[1]);
   const std::string command = "eval run --source source.txt --target target.txt";
   const Json plain = json_of(box, command + " --json"), eval = json_of(box, command + " --json --by-length");
   CHECK_FALSE(plain.contains("by_length"));
