@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_set>
 
 #include "core/error.h"
 #include "data/text/byte_reader.h"
@@ -53,6 +52,13 @@ void add_matches(const std::string& pattern, std::vector<fs::path>& found) {
   ::globfree(&matches);
 }
 
+// Two paths of one file have the same place, whatever links lead to it. A pipe has no place but its name.
+fs::path place_of(const fs::path& path) {
+  std::error_code unreachable;
+  fs::path place = path == kStandardInput ? path : fs::canonical(path, unreachable);
+  return unreachable ? path : place;
+}
+
 }  // namespace
 
 std::string read_text_file(const fs::path& path, TextNotes& notes) {
@@ -78,7 +84,7 @@ std::string read_text_file(const fs::path& path) {
 
 std::vector<fs::path> expand_inputs(std::span<const std::string> inputs) {
   std::vector<fs::path> all;
-  std::unordered_set<std::string> seen;
+  std::set<fs::path> seen;
   for (const std::string& input : inputs) {
     std::vector<fs::path> found;
     std::error_code unreachable;
@@ -96,7 +102,7 @@ std::vector<fs::path> expand_inputs(std::span<const std::string> inputs) {
     }
     std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
     for (fs::path& path : found) {
-      if (seen.insert(path.lexically_normal().native()).second) all.push_back(std::move(path));
+      if (seen.insert(place_of(path)).second) all.push_back(std::move(path));
     }
   }
   return all;

@@ -61,6 +61,17 @@ TEST_CASE("expand inputs: files, folders and globs, sorted within an input, each
   fs::create_directory_symlink(folder.path / "sub", links.path / "linked");
   fs::create_directory_symlink(links.path, links.path / "loop");
   CHECK(expand({links.path.string()}) == Paths{links.path / "linked/c.txt", links.path / "linked/deep/d.md"});
+  // A file that a link leads to is no other file, but one above the target of a link is.
+  const TempFolder other;
+  other.write("a.txt", "another a");
+  other.write("deep/e.txt", "e");
+  const fs::path again = links.path / "again.txt", above = links.path / "up/../a.txt";
+  fs::create_symlink(a, again);
+  fs::create_directory_symlink(other.path / "deep", links.path / "up");
+  CHECK(expand({a.string(), again.string()}) == Paths{a});
+  CHECK(expand({again.string(), a.string(), above.string()}) == Paths{again, above});
+  const auto beside = links.write("a.txt", "a beside the links");
+  CHECK(expand({beside.string(), above.string()}) == Paths{beside, above});
 }
 
 TEST_CASE("expand inputs: errors for what names no file") {
