@@ -73,6 +73,19 @@ bool is_there(const std::filesystem::path& path) { return type_of(path) != std::
 bool is_folder(const std::filesystem::path& path) { return type_of(path) == std::filesystem::file_type::directory; }
 bool is_file(const std::filesystem::path& path) { return type_of(path) == std::filesystem::file_type::regular; }
 
+std::filesystem::path absolute_path(const std::filesystem::path& path) {
+  std::filesystem::path shorter;
+  std::error_code unreachable;
+  for (const std::filesystem::path& part : std::filesystem::absolute(path)) {
+    if (part == ".") continue;
+    const bool leaves_folder =
+        part == ".." && shorter.filename() != ".." &&
+        std::filesystem::symlink_status(shorter, unreachable).type() == std::filesystem::file_type::directory;
+    shorter = leaves_folder ? shorter.parent_path() : shorter / part;
+  }
+  return shorter;
+}
+
 std::string read_file(const std::filesystem::path& path) {
   const InputFile file(path);
   std::string bytes(static_cast<std::size_t>(file.size()), '\0');

@@ -26,6 +26,10 @@ bool is_there(const std::filesystem::path& path);
 bool is_folder(const std::filesystem::path& path);
 bool is_file(const std::filesystem::path& path);
 
+// The path from the root, without "." and without the folders that ".." leaves. Behind a link, ".." is the folder above
+// the link's target, so it stays there.
+std::filesystem::path absolute_path(const std::filesystem::path& path);
+
 // The bytes of a whole file. Throws Error when the path is missing or not a regular file, and IoError when the system
 // refuses, as all functions of this file do.
 std::string read_file(const std::filesystem::path& path);

@@ -1,12 +1,11 @@
 #include "cli/options/config_options.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
-#include <system_error>
 
 #include "cli/terminal/messages.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text/joined.h"
 #include "data/text/byte_reader.h"
 #include "train/config/other_names.h"
@@ -17,12 +16,7 @@ namespace {
 
 void make_paths_absolute(Config& config) {
   const auto absolute = [](std::string& path) {
-    if (path.empty() || path == kStandardInput) return;
-    const std::filesystem::path whole = std::filesystem::absolute(path), shorter = whole.lexically_normal();
-    // Behind a link, ".." is the folder above the link's target, which the shorter path would miss.
-    std::error_code unreachable;
-    const bool goes_up = std::ranges::count(whole, "..") > 0;
-    path = (goes_up && !std::filesystem::equivalent(whole, shorter, unreachable) ? whole : shorter).string();
+    if (!path.empty() && path != kStandardInput) path = absolute_path(path).string();
   };
   Config::Data& data = config.data;
   for (std::string& path : data.text) absolute(path);

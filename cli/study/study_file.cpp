@@ -246,7 +246,7 @@ Study load_study(const fs::path& file) {
   study.x_label = fields.text("x_label", study.x_label);
   study.seeds = read_seeds(fields);
   study.config = fields.text("config", "");
-  if (!study.config.empty()) study.config = (file.parent_path() / study.config).lexically_normal().string();
+  if (!study.config.empty()) study.config = (file.parent_path() / study.config).string();
   if (const Json* options = fields.find("options")) {
     study.options = Fields(*options, file.string() + ": options").options();
   }

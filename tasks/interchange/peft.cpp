@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/files.h"
 #include "core/json.h"
 #include "nn/layers/layers.h"
 #include "nn/optim/parameter_slab.h"
@@ -254,13 +255,13 @@ RunFolder import_adapters(const fs::path& folder, const RunSelection& base, cons
           " has no place in the model of ", run.run.root.string());
   }
   Config config = run.config.values();
-  config.train.init_from = fs::absolute(run.run.root).lexically_normal().string();
+  config.train.init_from = absolute_path(run.run.root).string();
   config.train.lora_rank = adapters.rank;
   config.train.lora_alpha = peft.alpha;
   config.train.lora_dropout = peft.dropout;
   config.train.lora_targets = {targets.begin(), targets.end()};
   reset_idle_keys(config);  // such as optimizer.embedding_lr: the embedding is frozen now
-  config.tokenizer.file = fs::absolute(out / "tokenizer.json").lexically_normal().string();
+  config.tokenizer.file = absolute_path(out / "tokenizer.json").string();
   const ResolvedConfig resolved = resolve(config);
   const auto model = make_model_with_heads(resolved, model_vocabulary(resolved, *run.tokenizer));
   model->initialize_parameters(static_cast<std::uint64_t>(resolved.train.seed));

@@ -20,7 +20,7 @@ namespace {
 // Returns the configuration of a run of the model in the folder `out`.
 ResolvedConfig imported_config(const PublishedModel& model, const std::filesystem::path& out) {
   Config config = model_config(model.family, model.options, model.tensors->origin()).values();
-  config.tokenizer.file = std::filesystem::absolute(out / "tokenizer.json").lexically_normal().string();
+  config.tokenizer.file = absolute_path(out / "tokenizer.json").string();
   return resolve(config);
 }
 

@@ -26,6 +26,22 @@ TEST_CASE("hash: known answers, and pieces give what the whole gives") {
   CHECK(hash_bytes("a") != hash_bytes("b"));
 }
 
+TEST_CASE("files: an absolute path is shorter where that leads to the same place, and not behind a link") {
+  const TempFolder folder;
+  const fs::path root = fs::canonical(folder.path);
+  fs::create_directories(root / "real/deep");
+  fs::create_directory_symlink(root / "real/deep", root / "link");
+  const auto shorter = [&](const char* path) { return absolute_path(root / path).string(); };
+  const auto at = [&](const char* path) { return (root / path).string(); };
+  CHECK(shorter("real/./deep/../deep/a.txt") == at("real/deep/a.txt"));
+  CHECK(shorter("real/../link/../new/a.txt") == at("link/../new/a.txt"));
+  CHECK(shorter("link/../../real/../a.txt") == at("link/../../a.txt"));
+  CHECK(shorter("none/../a.txt") == at("none/../a.txt"));
+  CHECK(shorter("real/") == at("real/"));
+  CHECK(absolute_path("/../a.txt").string() == "/a.txt");
+  CHECK(absolute_path("a.txt").string() == (fs::current_path() / "a.txt").string());
+}
+
 TEST_CASE("mapped file: reads what stands there, empty files too, and outlives a rename over it") {
   const TempFolder folder;
   const auto path = folder.write("a.txt", "hello\n");

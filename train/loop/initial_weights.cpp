@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 
+#include "core/files.h"
 #include "core/text/joined.h"
 #include "data/synthetic/corpora.h"
 #include "tokenizer/tokenizer.h"
@@ -20,7 +21,7 @@ namespace {
 // The run, or the checkpoint in a run, that `path` belongs to; nullopt for a file of weights outside any checkpoint.
 std::optional<std::filesystem::path> place_in_run(const std::filesystem::path& path) {
   if (path.extension() != ".safetensors") return path;
-  const std::filesystem::path file = std::filesystem::absolute(path).lexically_normal(), folder = file.parent_path();
+  const std::filesystem::path file = absolute_path(path), folder = file.parent_path();
   const std::filesystem::path checkpoints = folder.parent_path();
   const bool in_run =
       checkpoints.filename() == "checkpoints" && is_there(RunFolder{checkpoints.parent_path()}.config());
@@ -159,13 +160,10 @@ bool use_initial_tokenizers(Config& config) {
   const std::optional<RunFolder> run = initial_run(path);
   if (!run) return false;
   const Config::Tokenizer trained = resolve(load_run_config(run->config())).tokenizer;
-  const auto absolute = [](const std::filesystem::path& file) {
-    return std::filesystem::absolute(file).lexically_normal().string();
-  };
   config.tokenizer = trained;
   config.tokenizer.sample = Config::Tokenizer().sample;  // no tokenizer is learned
-  config.tokenizer.file = absolute(run->tokenizer());
-  config.tokenizer.target_file = trained.joint ? "" : absolute(run->target_tokenizer());
+  config.tokenizer.file = absolute_path(run->tokenizer()).string();
+  config.tokenizer.target_file = trained.joint ? "" : absolute_path(run->target_tokenizer()).string();
   return true;
 }
 

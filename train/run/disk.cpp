@@ -52,7 +52,7 @@ bool make_folder(const fs::path& path) {
 
 void write_folder(const fs::path& path, const std::function<void(const fs::path& folder)>& write) {
   check(!is_there(path), path.string(), " exists already: expected a new folder");
-  const fs::path whole = fs::absolute(path / "").lexically_normal().parent_path();
+  const fs::path whole = absolute_path(path / "").parent_path();
   const fs::path staging = whole.parent_path() / str_cat(".", whole.filename().string(), ".partial");
   std::error_code error;
   try {
