@@ -19,7 +19,7 @@ namespace {
 
 SentenceRow encode_sentence(std::string_view text, const std::string& where, const Tokenizer& tokenizer,
                             const RowFrame& frame) {
-  SentenceRow row{.ids = frame.prefix, .begin = std::ssize(frame.prefix)};
+  SentenceRow row{.text = std::string(text), .ids = frame.prefix, .begin = std::ssize(frame.prefix)};
   try {
     std::ranges::copy(text_tokens(tokenizer, text), std::back_inserter(row.ids));
   } catch (const Error& error) {
@@ -106,7 +106,8 @@ Evaluation evaluate(const Model& model, std::span<const SentenceRows> pairs, dou
     double sum = 0;
     for (const double score : scores) sum += std::exp((score - most) / temperature);
     total.nats += std::log(sum) + (most - scores[i]) / temperature;
-    right += std::ranges::max_element(scores) - scores.begin() == i;
+    const auto found = static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin());
+    right += pairs[found].second.text == pairs[i].second.text;  // several pairs may have the same sentence
   }
   total.metrics = {{"accuracy", static_cast<double>(right) / static_cast<double>(count)}};
   total.metric_for_best_model = "accuracy";

@@ -16,6 +16,7 @@ namespace tapeformer {
 // A sentence as the model reads it. The vectors of the tokens in [begin, end) are averaged: all but the special ones,
 // as in text_vectors().
 struct SentenceRow {
+  std::string text;
   std::vector<std::int32_t> ids;
   std::int64_t begin = 0, end = 0;
 };
@@ -39,8 +40,9 @@ Variable contrastive_loss(const Variable& u, const Variable& v, std::int64_t fir
                           double normalizer);
 
 // Looks for the second sentence of each pair among the second sentences of all pairs, by the largest cosine with the
-// first sentence. The measure "accuracy" is the share of pairs for which it is found. `nats` is the contrastive loss,
-// summed over the pairs. `batch` pairs are in one forward pass. Ranks share them, and all return the whole result.
+// first sentence. The measure "accuracy" is the share of pairs for which it is found; where several pairs have the same
+// second sentence, any of them is right. `nats` is the contrastive loss, summed over the pairs. `batch` pairs are in
+// one forward pass. Ranks share them, and all return the whole result.
 Evaluation evaluate(const Model& model, std::span<const SentenceRows> pairs, double temperature, std::int64_t batch,
                     const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 

@@ -59,6 +59,11 @@ TEST_CASE("sentences: a vector is the mean that embed gives, divided by its leng
     for (std::size_t i = 0; i < mean.size(); ++i)
       CHECK(found[i] == doctest::Approx(mean[i] / std::sqrt(norm)).epsilon(1e-4));
   }
+  // A sentence that several pairs have is found, whichever of them it is taken from.
+  const std::vector<SentencePair> repeated{
+      {"The barn.", "The barn."}, {"One day Ada laughed.", "One day Ada laughed."}, {"The barn.", "The barn."}};
+  const std::vector<SentenceRows> repeated_rows = encode_sentences(repeated, "pairs", *run.tokenizer, run);
+  CHECK(measure(evaluate(*run.model, repeated_rows, 0.05, 2), "accuracy") == 1);
 }
 
 TEST_CASE("sentences: training comes to find the paraphrases, and leaves the head of masked tokens alone") {
