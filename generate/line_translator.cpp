@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/text/utf8.h"
+#include "tokenizer/unicode_class.h"
 
 namespace tapeformer {
 namespace {
@@ -29,7 +30,7 @@ std::vector<LineTranslation> translate_lines(const EncoderDecoder& model, const 
   std::vector<std::vector<std::int32_t>> sources;
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
+    if (is_white_space(lines[i])) {
       results[i].texts = {""};
       results[i].scores = {0};
       continue;

@@ -17,6 +17,8 @@ CharClass char_class(std::int32_t code_point);
 std::size_t white_space_begin(std::string_view text, std::size_t begin, std::size_t end);
 // Where the white space from `at` on ends.
 std::size_t white_space_end(std::string_view text, std::size_t at);
+// Whether there is nothing but white space.
+inline bool is_white_space(std::string_view text) { return white_space_end(text, 0) == text.size(); }
 
 // Whether Python's str.split() and str.strip() take the code point for white space: besides \s, four control
 // characters.

@@ -14,15 +14,6 @@ namespace {
 constexpr std::int64_t kPairsPerChunk = 512;                    // encoded by one thread at a time
 constexpr std::int64_t kPairsPerReport = 256 * kPairsPerChunk;  // between two calls of the progress callback
 
-bool is_blank(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const Utf8Char c = read_utf8(text, at);
-    if (char_class(c.code_point) != CharClass::space) return false;
-    at += c.length;
-  }
-  return true;
-}
-
 bool is_utf8(std::string_view text) { return find_invalid_utf8(text) == std::string_view::npos; }
 
 bool longer(const std::vector<std::int32_t>& ids, std::int64_t limit) {
@@ -32,7 +23,7 @@ bool longer(const std::vector<std::int32_t>& ids, std::int64_t limit) {
 }  // namespace
 
 bool is_usable(const SentencePair& pair, SkippedPairs& skipped) {
-  const bool empty = is_blank(pair.source) || is_blank(pair.target);
+  const bool empty = is_white_space(pair.source) || is_white_space(pair.target);
   const bool valid = is_utf8(pair.source) && is_utf8(pair.target);
   if (empty) ++skipped.empty;
   if (!empty && !valid) ++skipped.invalid_utf8;

@@ -66,6 +66,7 @@ TEST_CASE("translate: a line for each line, in order, whatever stands beside it"
   CHECK(translated(box, "run", "abc\r\nhello\r\n") == lines[0] + "\n" + lines[5] + "\n");
   CHECK(translated(box, "run", "abc\r\nhello\r") == lines[0] + "\n" + lines[5] + "\n");
   CHECK(translated(box, "run", "\nabc\n \t \n\r\nhello") == "\n" + lines[0] + "\n\n\n" + lines[5] + "\n");
+  CHECK(translated(box, "run", "abc\n\u3000\n\u00A0 \nhello") == lines[0] + "\n\n\n" + lines[5] + "\n");
   CHECK(translated(box, "run", "\n\n") == "\n\n");
   CHECK(translated(box, "run",
                    "\xEF\xBB\xBF"
