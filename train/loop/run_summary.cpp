@@ -174,7 +174,8 @@ RunSummary summarize_run(const RunFolder& run) {
   const bool is_running = is_in_training(run);
   const auto saved = latest_step(run);
   // What a killed process has logged after the newest checkpoint is of weights that are lost.
-  if (fs::exists(run.metrics())) read_evaluations(summary, config.metric_for_best_model(), is_running ? std::nullopt : saved);
+  if (fs::exists(run.metrics()))
+    read_evaluations(summary, config.metric_for_best_model(), is_running ? std::nullopt : saved);
   summary.parameters = parameters_of(run);
   if (saved) summary.step = is_running ? std::max(summary.step, *saved) : *saved;
   const bool imported = is_imported(run);
