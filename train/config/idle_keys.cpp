@@ -72,19 +72,32 @@ std::string switch_of_optimizer_key(std::string_view key, const Config& config) 
   return options.has("momentum") ? "optimizer.momentum" : "optimizer.name";
 }
 
-// Returns the key of the training data that makes nothing read data.lines or data.seed: it names no generated corpus.
-// The seed also draws the labelled examples that validate. A configuration without data is not complete yet.
+// Returns the key of the data that makes nothing read data.lines or data.seed: it names no generated corpus. The seed
+// also draws the labelled examples that validate, where no others are named. A configuration without data is not
+// complete yet.
 std::string switch_of_corpus_key(std::string_view key, const Config& config) {
-  const bool is_seed = key == "seed";
+  const auto reads = [&](const auto& data) {
+    const bool draws = !data.labels.empty() && data.valid_labels.empty();
+    return !data.corpus.empty() || (key == "seed" && draws);
+  };
   if (!config.tasks.empty()) {
-    const bool reads = std::ranges::any_of(config.tasks, [&](const auto& task) {
-      return !task.second.corpus.empty() || (is_seed && !task.second.labels.empty());
-    });
-    return reads ? "" : "task.kind";
+    const bool any = std::ranges::any_of(config.tasks, [&](const auto& task) { return reads(task.second); });
+    return any ? "" : "task.kind";
   }
   const std::vector<std::string> kinds = data_kinds(config.data);
-  const bool reads = !config.data.corpus.empty() || (is_seed && !config.data.labels.empty());
-  return reads || kinds.empty() ? "" : kinds.front();
+  if (reads(config.data) || kinds.empty()) return "";
+  return key == "seed" && !config.data.labels.empty() ? "data.valid_labels" : kinds.front();
+}
+
+// Returns the key that names validation data, so that none of the training data is held out; "" if some may be.
+std::string switch_of_held_out(const Config& config) {
+  const bool tasks_have = std::ranges::all_of(
+      config.tasks, [](const auto& task) { return !task.second.valid.empty() || !task.second.valid_labels.empty(); });
+  if (!config.tasks.empty()) return tasks_have ? "task.kind" : "";
+  for (const DataKind& kind : all_data_kinds()) {
+    if (!kind.validation.empty() && names_data(config.data, kind.validation.front())) return kind.validation.front();
+  }
+  return "";
 }
 
 // Returns the key whose value says that nothing reads this one; "" if something may read it.
@@ -110,6 +123,7 @@ std::string switch_of(const ConfigEntry& entry, const Config& config) {
   }
   if (entry.name() == "train.batch") return config.train.batch_tokens > 0 ? "train.batch_tokens" : "";
   if (entry.section == "data" && (key == "lines" || key == "seed")) return switch_of_corpus_key(key, config);
+  if (entry.name() == "data.valid_fraction") return switch_of_held_out(config);
   return is_read(entry.name(), task) ? "" : kind;
 }
 
@@ -123,6 +137,13 @@ KeyValue resolved_default(const ConfigEntry& entry, const Config& config) {
   if (name != "eval.stride") return entry.key.default_value;
   const auto context = config.model.options.find("context");
   return context != config.model.options.end() ? context->second : KeyValue(kUnlimitedWindow);
+}
+
+// Returns the value of a key that nothing reads: its default, or one that says that nothing is done.
+KeyValue expected_value(const ConfigEntry& entry) {
+  if (entry.name() == "eval.bleu_every") return std::int64_t{0};
+  if (entry.name() == "data.valid_fraction") return 0.0;
+  return entry.key.default_value;
 }
 
 // Returns "beside schedule.kind = constant".
@@ -145,7 +166,7 @@ std::vector<IdleKey> idle_keys(const Config& config) {
     const KeyValue value = entry.get(config);
     if (value == entry.key.default_value || value == resolved_default(entry, config)) continue;
     if (config.derived && std::ranges::count(*config.derived, entry.name()) > 0) continue;
-    const KeyValue expected = entry.name() == "eval.bleu_every" ? KeyValue(std::int64_t{0}) : entry.key.default_value;
+    const KeyValue expected = expected_value(entry);
     std::string switch_key = switch_of(entry, config);
     if (!switch_key.empty() && value != expected) keys.push_back({entry, std::move(switch_key), expected});
   }

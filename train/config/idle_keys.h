@@ -12,7 +12,7 @@ namespace tapeformer {
 struct IdleKey {
   ConfigEntry entry;
   std::string switch_key;  // the key because of whose value nothing reads it: "schedule.kind"
-  KeyValue expected;       // the value of a key that is not given, or for eval.bleu_every "never"
+  KeyValue expected;       // the value of a key that is not given, or for eval.bleu_every and data.valid_fraction 0
 };
 
 // Returns the keys with values that nothing reads because of another key's value. These are:
@@ -21,7 +21,8 @@ struct IdleKey {
 // - the keys of [schedule] that schedule.kind does not use (none while it is auto);
 // - optimizer.lr beside schedule.factor; optimizer.embedding_lr where no embedding learns, and optimizer.head_lr where
 //   no head with weights of its own learns; optimizer.state for an optimizer without moments;
-// - data.lines and data.seed for data that is not generated (data.seed also draws validation examples with labels);
+// - data.lines and data.seed for data that is not generated (data.seed also draws validation examples with labels where
+//   none are named); data.valid_fraction beside validation data;
 // - train.batch beside train.batch_tokens; train.outer_* without train.sync_every; train.lora.* without a rank;
 //   train.bptt for a task that does not train the family's head; train.sample_prompt and train.sample_tokens for a task
 //   that does not use them;

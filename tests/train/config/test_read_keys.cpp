@@ -204,6 +204,29 @@ TEST_CASE("config: the lines and the seed of a generated corpus are refused besi
   CHECK(config.data.lines == 20000);
 }
 
+TEST_CASE("config: how validation data is drawn is refused where it is named") {
+  const std::string tag = "task.kind=tag", labels = "data.labels=a", valid = "data.valid_labels=b";
+  check_invalid({tag, labels, valid, "data.seed=9"}, "data.seed: expected 1 beside data.valid_labels = b, got 9");
+  check_invalid({tag, labels, valid, "data.valid_fraction=0.3"},
+                "data.valid_fraction: expected 0.0 beside data.valid_labels = b, got 0.3");
+  check_invalid({"data.text=a", "data.valid=b", "data.valid_fraction=0.3"},
+                "data.valid_fraction: expected 0.0 beside data.valid = b, got 0.3");
+  CHECK_NOTHROW(resolved({"data.text=a", "data.valid=b", "data.valid_fraction=0"}));  // which is true
+  CHECK_NOTHROW(resolved({"data.text=a", "data.valid_fraction=0.3"}));
+  const std::string several = "task.kind=multi_task", bert = "model.type=bert", fraction = "data.valid_fraction=0.3";
+  const std::string kind = "tasks.a.kind=tag", of_task = "tasks.a.labels=a", valid_of_task = "tasks.a.valid_labels=b";
+  CHECK_NOTHROW(resolved({bert, several, kind, of_task, fraction, "data.seed=9"}));
+  check_invalid({bert, several, kind, of_task, valid_of_task, fraction},
+                "data.valid_fraction: expected 0.0 beside task.kind = multi_task, got 0.3");
+  CHECK_NOTHROW(resolved(
+      {bert, several, kind, of_task, valid_of_task, fraction, "tasks.b.kind=masked_language_model", "tasks.b.text=b"}));
+  // Validation data on the command line replaces the part that a file holds out.
+  Config config = parse("[data]\ntext = \"a\"\nvalid_fraction = 0.3\n");
+  CHECK(apply_overrides(config, overrides_of({"data.valid=b"})) ==
+        std::vector<std::string>{"data.valid replaces data.valid_fraction = 0.3"});
+  CHECK_NOTHROW(resolve(config));
+}
+
 TEST_CASE("config: the end of a schedule that has none is refused, and so is a rate that schedule.factor replaces") {
   for (const std::string kind : {"constant", "plateau", "inverse_sqrt"}) {
     CAPTURE(kind);

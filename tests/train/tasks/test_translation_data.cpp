@@ -172,6 +172,7 @@ TEST_CASE("translation data: both sides' files, and validation's, are named") {
   check_refused(config, sides() + ": none of 1 sentence pairs can be used: 1 has an empty side");
   config.data.valid_fraction = 0.9;
   check_refused(config, sides() + ": no sentence pair is left to train on, all are for validation");
+  config.data.valid_fraction = 0;
   config.data.source = files.file("b.src", "a\nb\n");
   config.data.valid_source = files.file("v.src", "\n");
   config.data.valid_target = files.file("v.tgt", "y\n");
