@@ -8,6 +8,8 @@
 #include "core/files.h"
 #include "core/text/joined.h"
 #include "data/text/byte_reader.h"
+#include "train/config/config_table.h"
+#include "train/config/key_text.h"
 #include "train/config/other_names.h"
 #include "train/loop/initial_weights.h"
 
@@ -55,6 +57,22 @@ constexpr std::string_view kShortHelp[] = {"model.type",    "model.layers",   "m
 void keep_average_decay(Config& config, std::vector<std::string>& notes) {
   if (config.train.minutes == 0 || !config.derived || std::erase(*config.derived, "train.ema") == 0) return;
   notes.push_back(str_cat("train.ema stays ", config.train.ema, ": train.minutes has no number of steps beforehand"));
+}
+
+// Adds a line about each key that the command line gives for a tokenizer that is learned, though one is taken that
+// there is already.
+void note_idle_tokenizer_keys(const Config& config, const ConfigOverrides& overrides, std::vector<std::string>& notes) {
+  const bool is_named = !config.tokenizer.file.empty();
+  Config taken = config;
+  if (!use_initial_tokenizers(taken) && !is_named) return;
+  for (const char* const key : {"tokenizer.kind", "tokenizer.vocab", "tokenizer.sample", "tokenizer.joint"}) {
+    const ConfigEntry entry = *find_config_entry(key, config);
+    const KeyValue given = entry.get(config);
+    const bool is_read = is_named ? entry.key.name == "joint" : given == entry.get(taken);
+    if (is_read || !has_override(overrides, key)) continue;
+    notes.push_back(str_cat(key, " = ", command_line_text(given), " has no effect beside ",
+                            is_named ? "tokenizer.file" : "train.init_from", ", whose tokenizer is taken"));
+  }
 }
 
 void list_config_options(Command& command, ConfigOverrides& overrides) {
@@ -105,6 +123,7 @@ GivenConfig given_config(Config config, const ConfigOverrides& overrides) {
   std::vector<std::string> notes = apply_overrides(config, overrides);
   make_paths_absolute(config);
   std::ranges::move(imply_model(config), std::back_inserter(notes));
+  note_idle_tokenizer_keys(config, overrides, notes);
   return {std::move(config), std::move(notes)};
 }
 

@@ -222,3 +222,22 @@ TEST_CASE("init_from: an encoder-decoder, with both of its tokenizers") {
   CHECK(same_file(box, "new-run/tokenizer.json", "run/tokenizer.json"));
   CHECK(same_file(box, "new-run/tokenizer-target.json", "run/tokenizer-target.json"));
 }
+
+TEST_CASE("init_from: keys of a tokenizer to learn are told to have no effect where one is taken") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 1");
+  const std::string taken = "train tiny.toml --train.steps 1 --train.init_from run --out ",
+                    named = "train tiny.toml --train.steps 1 --tokenizer.file run/tokenizer.json --out ";
+  const std::string of_run = " has no effect beside train.init_from, whose tokenizer is taken\n",
+                    of_file = " has no effect beside tokenizer.file, whose tokenizer is taken\n";
+  const Outcome initial = box.succeed(taken + "a --tokenizer.kind word --tokenizer.vocab 300");
+  INFO(initial.err);
+  CHECK(initial.tells("tokenizer.kind = word" + of_run));
+  CHECK(initial.tells("tokenizer.vocab = 300" + of_run));
+  CHECK(box.read("a/tokenizer.json") == box.read("run/tokenizer.json"));
+  const Outcome file = box.succeed(named + "b --tokenizer.kind word");
+  INFO(file.err);
+  CHECK(file.tells("tokenizer.kind = word" + of_file));
+  CHECK_FALSE(box.succeed(taken + "c --tokenizer.kind char").tells(of_run));
+  CHECK_FALSE(box.succeed(named + "d").tells(of_file));
+}
