@@ -34,16 +34,41 @@ std::int64_t find_words(std::span<const std::string> text, std::span<const std::
   return found == text.end() ? -1 : found - text.begin();
 }
 
+struct WordRange {
+  std::int64_t begin = 0, end = 0;
+};
+
+// The words in which the answer is written as a part of them, as "Park" is in "Park's"; a place that neither begins nor
+// ends within letters or digits comes first. An empty range: none.
+WordRange find_parts(std::span<const std::string> text, std::span<const std::string> answer) {
+  const std::string whole = joined(text, " "), part = joined(answer, " ");
+  const auto is_letter = [&](std::size_t at) {  // bytes of a character that is not ASCII count as letters
+    const auto c = static_cast<unsigned char>(at < whole.size() ? whole[at] : ' ');
+    return c >= 0x80 || std::isalnum(c);
+  };
+  std::size_t found = whole.find(part);
+  for (std::size_t at = found; at != whole.npos; at = whole.find(part, at + 1)) {
+    const std::size_t end = at + part.size();
+    if ((at > 0 && is_letter(at - 1) && is_letter(at)) || (is_letter(end - 1) && is_letter(end))) continue;
+    found = at;
+    break;
+  }
+  if (found == whole.npos) return {};
+  const auto word_at = [&](std::size_t at) { return std::count(whole.begin(), whole.begin() + at, ' '); };
+  return {word_at(found), word_at(found + part.size()) + 1};
+}
+
 LabelledExample example_of(std::string question, std::string_view text, std::string_view answer, std::int64_t line,
                            const std::string& where) {
   LabelledExample example{split_words(text), {}, line};
   const std::vector<std::string> words = split_words(answer);
   check(!question.empty() && !words.empty(), where, "expected a question, a text and an answer, got an empty ",
         words.empty() ? "answer" : "question");
-  const std::int64_t begin = find_words(example.pieces, words);
-  check(begin >= 0, where, "the words \"", answer, "\" of the answer are not in the text");
+  const std::int64_t first = find_words(example.pieces, words);
+  const WordRange found = first >= 0 ? WordRange{first, first + std::ssize(words)} : find_parts(example.pieces, words);
+  check(found.begin < found.end, where, "the words \"", answer, "\" of the answer are not in the text");
   example.labels.resize(example.pieces.size());
-  std::fill_n(example.labels.begin() + begin, words.size(), "answer");
+  std::fill(example.labels.begin() + found.begin, example.labels.begin() + found.end, "answer");
   example.pieces.insert(example.pieces.begin(), std::move(question));
   example.labels.insert(example.labels.begin(), "");
   return example;

@@ -195,6 +195,17 @@ TEST_CASE("tasks: files of questions, and the overlap of an answer with the righ
   const std::vector<LabelledExample> written = span.functions.read(folder.path / "written.tsv", {}).examples;
   CHECK(written[0].labels == std::vector<std::string>{"", "", "", "", "answer", "", "", ""});
   CHECK(written[1].labels == std::vector<std::string>{"", "", "", "", "", "", "", "answer"});
+  // An answer that is a part of words means these words.
+  folder.write("parts.tsv",
+               "where?\tA Parkinson walks in Hyde Park's east\tHyde Park\n"
+               "when?\tin the 1990s or so\t1990\nwho?\tAda Lee-Ray met Al\tRay met\n");
+  const std::vector<LabelledExample> parts = span.functions.read(folder.path / "parts.tsv", {}).examples;
+  CHECK(parts[0].labels == std::vector<std::string>{"", "", "", "", "", "answer", "answer", ""});
+  CHECK(parts[1].labels == std::vector<std::string>{"", "", "", "answer", "", ""});
+  CHECK(parts[2].labels == std::vector<std::string>{"", "", "answer", "answer", ""});
+  folder.write("whole.tsv", "who?\tA Parkinson in Park's house\tPark\n");
+  CHECK(span.functions.read(folder.path / "whole.tsv", {}).examples[0].labels ==
+        std::vector<std::string>{"", "", "", "", "answer", ""});
   const auto refused = [&](const char* text, const char* message) {
     folder.write("b.tsv", text);
     CHECK_THROWS_WITH_AS(span.functions.read(folder.path / "b.tsv", {}), doctest::Contains(message), Error);
