@@ -92,7 +92,14 @@ TrainingState load_state(const RunFolder& run, std::int64_t step, Objective& obj
   if (state.data_hash != 0 && state.data_hash != objective.facts().data_hash) {
     log_warning("the training text is another than the run began with: what follows is not what it would have been");
   }
-  if (const auto warning = update_evaluation_terms(state, objective, config)) log_warning("{}", *warning);
+  if (const auto warning = update_evaluation_terms(state, objective, config)) {
+    // The run would lose its best evaluation, and get no other.
+    if (state.evaluated && state.step >= last_step(config, state)) {
+      fail_usage("train: ", run.root.string(), " has nothing left to train, and ", *warning,
+                 ": give it more steps, or score it by eval");
+    }
+    log_warning("{}", *warning);
+  }
   state.data_hash = objective.facts().data_hash;
   return state;
 }

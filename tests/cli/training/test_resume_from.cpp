@@ -241,3 +241,16 @@ TEST_CASE("init_from: keys of a tokenizer to learn are told to have no effect wh
   CHECK_FALSE(box.succeed(taken + "c --tokenizer.kind char").tells(of_run));
   CHECK_FALSE(box.succeed(named + "d").tells(of_file));
 }
+
+TEST_CASE("resume: other validation data is refused where nothing is left to train, so that the best one is not lost") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 10 --data.text text.txt");
+  const std::string best = box.read("run/checkpoints/best"), config = box.read("run/config.toml");
+  const Outcome outcome = box.run("train --resume run --eval.batches 1");
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == kUsage);
+  CHECK(outcome.tells("has nothing left to train, and validation is scored by eval.batches = 1"));
+  CHECK(box.read("run/checkpoints/best") == best);
+  CHECK(box.read("run/config.toml") == config);
+  CHECK(box.run("train --resume run --eval.batches 1 --train.steps 11").exit_code == 0);
+}
