@@ -60,9 +60,13 @@ StepSize SentenceObjective::step_size(std::int64_t step, MicroSteps micro_steps)
 Variable SentenceObjective::micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) {
   std::vector<const SentenceRow*> first, second;
   for (const SentenceRows* pair : pairs(step, {micro_step, micro_step + 1})) first.push_back(&pair->first);
-  for (const SentenceRows* pair : pairs(step, {0, config_.train.accumulate})) second.push_back(&pair->second);
+  std::vector<std::string_view> texts;
+  for (const SentenceRows* pair : pairs(step, {0, config_.train.accumulate})) {
+    second.push_back(&pair->second);
+    texts.emplace_back(pair->second.text);
+  }
   const Variable u = unit_vectors(tape, *model_, first), v = unit_vectors(tape, *model_, second);
-  return contrastive_loss(u, v, micro_step * config_.train.batch, config_.task.temperature, mean.normalizer());
+  return contrastive_loss(u, v, micro_step * config_.train.batch, config_.task.temperature, mean.normalizer(), texts);
 }
 
 Evaluation SentenceObjective::evaluate(const ProgressCallback& progress) {

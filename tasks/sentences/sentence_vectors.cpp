@@ -66,10 +66,24 @@ Variable unit_vectors(Tape& tape, const Model& model, std::span<const SentenceRo
 }
 
 Variable contrastive_loss(const Variable& u, const Variable& v, std::int64_t first_target, double temperature,
-                          double normalizer) {
-  std::vector<std::int32_t> targets(u.size(0));
+                          double normalizer, std::span<const std::string_view> texts) {
+  const std::int64_t rows = u.size(0), columns = v.size(0);
+  std::vector<std::int32_t> targets(rows);
   for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = static_cast<std::int32_t>(first_target + i);
-  const Variable logits = scale(matmul(u, transpose(v, 0, 1)), 1 / temperature);
+  Variable logits = scale(matmul(u, transpose(v, 0, 1)), 1 / temperature);
+  constexpr double kLeft = -1e30;  // e^x of it is 0
+  std::vector<double> left_out(texts.empty() ? 0 : rows * columns, 0.0);
+  bool any = false;
+  for (std::size_t at = 0; at < left_out.size(); ++at) {
+    const auto target = static_cast<std::size_t>(targets[at / columns]), other = at % columns;
+    if (other == target || texts[other] != texts[target]) continue;
+    left_out[at] = kLeft;
+    any = true;
+  }
+  if (any) {
+    const Tensor mask = Tensor::from(std::span<const double>(left_out), {rows, columns}).to(logits.dtype());
+    logits = add(logits, Variable::constant(*u.tape(), mask));
+  }
   const Tensor right = Tensor::from(std::span<const std::int32_t>(targets), {std::ssize(targets)});
   return cross_entropy(logits, Variable::constant(*u.tape(), right), {.normalizer = normalizer});
 }
@@ -104,7 +118,10 @@ Evaluation evaluate(const Model& model, std::span<const SentenceRows> pairs, dou
     }
     const double most = std::ranges::max(scores);
     double sum = 0;
-    for (const double score : scores) sum += std::exp((score - most) / temperature);
+    for (std::int64_t j = 0; j < count; ++j) {
+      const bool is_negative = pairs[j].second.text != pairs[i].second.text;
+      if (j == i || is_negative) sum += std::exp((scores[j] - most) / temperature);
+    }
     total.nats += std::log(sum) + (most - scores[i]) / temperature;
     const auto found = static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin());
     right += pairs[found].second.text == pairs[i].second.text;  // several pairs may have the same sentence

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/parallel/parallel_text.h"
@@ -35,9 +36,10 @@ std::vector<SentenceRows> encode_sentences(std::span<const SentencePair> pairs, 
 Variable unit_vectors(Tape& tape, const Model& model, std::span<const SentenceRow* const> rows);
 
 // −Σ_i ln [e^{cos(u_i, v_t)/τ} / Σ_j e^{cos(u_i, v_j)/τ}] / normalizer, t = first_target + i, for unit vectors u (N, F)
-// and v (M, F) (van den Oord et al. 2018; Gao et al. 2021).
+// and v (M, F) (van den Oord et al. 2018; Gao et al. 2021). j leaves out what has the same text as t: it is no
+// negative. `texts` are those of v; empty: they are known to differ.
 Variable contrastive_loss(const Variable& u, const Variable& v, std::int64_t first_target, double temperature,
-                          double normalizer);
+                          double normalizer, std::span<const std::string_view> texts = {});
 
 // Looks for the second sentence of each pair among the second sentences of all pairs, by the largest cosine with the
 // first sentence. The measure "accuracy" is the share of pairs for which it is found; where several pairs have the same

@@ -39,6 +39,27 @@ TEST_CASE("sentences: the loss is −ln softmax of the cosines over τ, of each 
   };
   // The pairs are the second and the third v.
   CHECK(loss == doctest::Approx((nats(1, 0.6, 1, 0) + nats(-1, 0.8, 0, -1)) / 4).epsilon(1e-13));
+  // The same sentence in another pair is no negative: the first v is none of the first pair.
+  const std::vector<std::string_view> texts{"one", "one", "two"};
+  const double without = contrastive_loss(constant(u, {2, 2}), constant(v, {3, 2}), 1, 0.5, 4, texts).value().item();
+  const double first = std::log(std::exp(1 / 0.5) + std::exp(0 / 0.5)) - 1 / 0.5;
+  CHECK(without == doctest::Approx((first + nats(-1, 0.8, 0, -1)) / 4).epsilon(1e-13));
+}
+
+TEST_CASE("sentences: a pair that is twice in a step is no negative of itself") {
+  const CacheFolder folder;
+  Config config = sentences_config();
+  remove_corpus(config), config.data.valid_fraction = 0;
+  config.data.pairs = folder.write("pairs.tsv", "ab\tba\nbb\taa\n").string();
+  config.model.options["dropout"] = 0.0;
+  config.task.temperature = 1;
+  config.train.batch = 2;
+  const double once = SentenceToy(config).step(1).loss;
+  config.train.batch = 4;  // both pairs, twice
+  const double twice = SentenceToy(config).step(1).loss;
+  // The other pair counts twice, ln (e^a + 2e^b)/(e^a + e^b) more with cosines a and b; if the own did, it were ln 2.
+  CHECK(twice > once);
+  CHECK(twice < once + std::log((1 + 2 * std::exp(2)) / (1 + std::exp(2))) + 1e-5);
 }
 
 TEST_CASE("sentences: a vector is the mean that embed gives, divided by its length, whatever is beside it") {
@@ -63,7 +84,10 @@ TEST_CASE("sentences: a vector is the mean that embed gives, divided by its leng
   const std::vector<SentencePair> repeated{
       {"The barn.", "The barn."}, {"One day Ada laughed.", "One day Ada laughed."}, {"The barn.", "The barn."}};
   const std::vector<SentenceRows> repeated_rows = encode_sentences(repeated, "pairs", *run.tokenizer, run);
-  CHECK(measure(evaluate(*run.model, repeated_rows, 0.05, 2), "accuracy") == 1);
+  const Evaluation found = evaluate(*run.model, repeated_rows, 0.05, 2);
+  CHECK(measure(found, "accuracy") == 1);
+  const Evaluation of_two = evaluate(*run.model, std::span(repeated_rows).first(2), 0.05, 2);
+  CHECK(found.nats < 2 * of_two.nats + 1e-4);  // no ln 2 of a sentence that is its own negative
 }
 
 TEST_CASE("sentences: training comes to find the paraphrases, and leaves the head of masked tokens alone") {
