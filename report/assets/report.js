@@ -144,15 +144,15 @@
     for (const chart of charts) draw(chart, place);
   }
 
-  // The keys of a config.toml with their values: {"model.dim": "128"}.
+  // The keys of a config.toml with their values, without the comments behind them: {"model.dim": "128"}.
   function settings(toml) {
     const values = {};
     let section = "";
     for (const line of toml.split("\n")) {
       const head = /^\[(.+)\]$/.exec(line.trim());
-      const entry = /^(\w+)\s*=\s*(.*)$/.exec(line);
+      const entry = /^([\w.]+)\s*=\s*((?:"(?:[^"\\]|\\.)*"|[^"#])*)/.exec(line);
       if (head) section = head[1] + ".";
-      else if (entry) values[section + entry[1]] = entry[2];
+      else if (entry) values[section + entry[1]] = entry[2].trim();
     }
     return values;
   }
