@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "core/files.h"
@@ -142,6 +143,7 @@ Json run_report_data(std::span<const RunFolder> runs) {
   const std::size_t most_samples = std::max<std::size_t>(1, kMaxSamples / std::max<std::size_t>(1, runs.size()));
   Json data{{"runs", Json::array()}, {"per_point", per_point}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::optional<std::int64_t> kept = last_kept_step(runs[i]);
     data["runs"].push_back({{"name", runs[i].name()},
                             {"config", read_file(runs[i].config())},
                             {"unit", loss_unit(runs[i])},
@@ -149,6 +151,7 @@ Json run_report_data(std::span<const RunFolder> runs) {
                             {"last", last_of(lines[i].train)},
                             {"eval", columns_of(lines[i].eval, 1)},
                             {"terms_since", terms_since(runs[i])},
+                            {"kept_until", kept ? Json(*kept) : Json()},
                             {"watch", columns_of(lines[i].watched, per_watched)},
                             {"samples", samples_of(lines[i].samples, most_samples)},
                             {"machines", read_machines(runs[i])}});

@@ -11,7 +11,7 @@
 namespace tapeformer {
 
 // Returns the data of the page: {"runs": [{"name", "config" (config.toml's text), "train", "last", "eval", "watch",
-// "samples", "machines"}]}. "train" and "eval" have a list of numbers, or null, for each key of the lines of
+// "samples", "machines", …}]}. "train" and "eval" have a list of numbers, or null, for each key of the lines of
 // metrics.jsonl; the lines of "eval" are those with eval_loss. If all runs together have more than 8000 lines of
 // "train", each point is the mean of "per_point" lines. "last" has the numbers of the last line. "watch" has the
 // same form, with the norms of layers under keys such as "grad blocks.0". "samples" are the lines with samples, at most

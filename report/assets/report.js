@@ -160,13 +160,13 @@
   const last = (values) => (values && values.length ? values[values.length - 1] : null);
   function summary() {
     // Columns that some run has; their values are those at its smallest validation loss. Evaluations of other validation
-    // data than the present one do not count.
+    // data than the present one, and of weights that were lost when the run was killed, do not count.
     const beside = [["eval_perplexity", "perplexity"], ["eval_bits_per_byte", "bits per byte"]].filter(([key]) => measured.has(key));
     const rows = [["", "run", "steps", "tokens", "time", "training loss, last", "validation loss, best",
       ...beside.map(([, title]) => title), "at step"]];
     data.runs.forEach((run, index) => {
       const losses = (run.eval.eval_loss || []).map((loss, i) => [loss, i])
-        .filter(([loss, i]) => loss !== null && run.eval.step[i] > run.terms_since);
+        .filter(([loss, i]) => loss !== null && run.eval.step[i] > run.terms_since && run.eval.step[i] <= (run.kept_until ?? Infinity));
       const best = losses.length ? losses.reduce((a, b) => (b[0] < a[0] ? b : a)) : [null, -1];
       const at_best = (key) => number(run.eval[key]?.[best[1]] ?? null);
       const toggle = element("input", {type: "checkbox", checked: true, title: "show the curves of this run"});

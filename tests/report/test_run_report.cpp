@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
 #include "tests/long_test.h"
 #include "tests/report/browser.h"
 
@@ -62,6 +61,7 @@ TEST_CASE("report: the curves are the numbers of metrics.jsonl, training and eva
              {"last", {{"step", 3}, {"loss", 1.25}}},
              {"eval", {{"step", {2}}, {"eval_loss", {1.5}}, {"eval_bleu", {33}}}},
              {"terms_since", 0},
+             {"kept_until", nullptr},
              {"watch", Json::object()},
              {"samples", Json::array()},
              {"machines", Json::array()}});
@@ -104,14 +104,6 @@ TEST_CASE("report: the training losses of several tasks are curves of their own"
   CHECK(!train.contains("loss"));
   CHECK(train["loss of tags"] == Json{2, nullptr});
   CHECK(train["loss of text"] == Json{nullptr, 3});
-}
-
-TEST_CASE("report: a run that has no step yet has a page, and a folder that is no run an error") {
-  const TempFolder folder;
-  folder.write("new/config.toml", "[model]\n");
-  const RunFolder run{folder.path / "new"}, none{folder.path / "none"};
-  CHECK(run_report_data({&run, 1})["runs"][0]["train"].empty());
-  CHECK_THROWS_AS(run_report({&none, 1}), Error);
 }
 
 TEST_CASE("report: a page of 10,000 steps is below 1 MB, and one of 100,000 too, of means" * long_test()) {

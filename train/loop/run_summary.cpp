@@ -163,6 +163,10 @@ std::string loss_unit(const RunFolder& run) {
   }
 }
 
+std::optional<std::int64_t> last_kept_step(const RunFolder& run) {
+  return is_in_training(run) ? std::nullopt : latest_step(run);
+}
+
 RunSummary summarize_run(const RunFolder& run) {
   const ResolvedConfig config = stored_config(load_run_config(run.config()));
   RunSummary summary;
