@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -58,15 +59,19 @@ std::string why_no_data(const ResolvedConfig& config) {
   if (has_corpus && data.lines > kMaxLines) return "the corpus is long";
   if (inputs.empty()) return has_corpus ? "" : "none is named";
   if (std::ranges::count(inputs, kStandardInput)) return "it is standard input";
-  std::uintmax_t bytes = 0;
+  std::map<fs::path, std::uintmax_t> sizes;  // a file that is named twice is read once
   for (const std::string& input : inputs) {
     try {
       if (is_read_once(input)) return input + " can be read only once";
-      for (const fs::path& path : expand_inputs(std::span(&input, 1))) bytes += fs::file_size(path);
+      for (const fs::path& path : expand_inputs(std::span(&input, 1))) {
+        sizes.insert_or_assign(fs::canonical(path), fs::file_size(path));
+      }
     } catch (const std::exception&) {
       return input + " is not there";
     }
   }
+  std::uintmax_t bytes = 0;
+  for (const auto& [path, size] : sizes) bytes += size;
   return bytes > kMaxBytes ? "it is large" : "";
 }
 

@@ -202,6 +202,18 @@ TEST_CASE("info: without the data it runs on random tokens, and says so" * long_
   CHECK(result_of(box, shakespeare + " --data.text gone.txt").find("gone.txt is not there") != std::string::npos);
 }
 
+TEST_CASE("info: a text that is named twice is read, as training reads it, if it is not large" * long_test()) {
+  const Sandbox box;
+  std::string text;
+  for (int line = 0; line < 850'000; ++line) text += "thirty-nine bytes of a text of one line\n";
+  REQUIRE(text.size() == 34'000'000);
+  box.write("text.txt", text);
+  const std::string info = "info " PROJECT_ROOT "/configs/shakespeare-char.toml --json --seconds 0 --data.text ";
+  CHECK(json_of(box, info + "text.txt text.txt")["data"] == "read");
+  box.write("other.txt", text);
+  CHECK(json_of(box, info + "text.txt other.txt")["data"] == "made up");
+}
+
 TEST_CASE("info: the parts of a layer, once for all layers that are alike" * long_test()) {
   const Sandbox box;
   const Json gpt2 = json_of(box, "info --seconds 0 --json " PROJECT_ROOT "/configs/gpt2-small.toml");
