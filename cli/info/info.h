@@ -51,7 +51,10 @@ struct Info {
   }
   // How many steps the training does, with their evaluations.
   std::int64_t steps() const;
-  std::int64_t evaluations() const { return evaluations_in(steps()); }
+  std::int64_t evaluations() const {
+    const bool none = dry_run && no_data.empty() && !dry_run->evaluation_seconds;  // there is no validation data
+    return none ? 0 : evaluations_in(steps());
+  }
   double training_seconds() const {
     return ends_by_clock() ? 60 * config.train.minutes : seconds_of(config.train.steps);
   }

@@ -214,6 +214,15 @@ TEST_CASE("info: a text that is named twice is read, as training reads it, if it
   CHECK(json_of(box, info + "text.txt other.txt")["data"] == "made up");
 }
 
+TEST_CASE("info: a training without validation data has no evaluations") {
+  const Sandbox box("gpt");
+  const std::string info = "info tiny.toml --train.steps 6 --eval.every 2 --json --seconds 0.2 --data.valid_fraction ";
+  CHECK(json_of(box, info + "0.1")["evaluations"] == 3);
+  const Json none = json_of(box, info + "0");
+  CHECK(none["evaluations"] == 0);
+  CHECK(none["evaluation_seconds"].is_null());
+}
+
 TEST_CASE("info: the parts of a layer, once for all layers that are alike" * long_test()) {
   const Sandbox box;
   const Json gpt2 = json_of(box, "info --seconds 0 --json " PROJECT_ROOT "/configs/gpt2-small.toml");
