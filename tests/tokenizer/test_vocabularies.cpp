@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -216,4 +217,23 @@ TEST_CASE("char: tinyshakespeare has 65 characters") {
   const auto bpe = train("bpe", 1000, text);
   CHECK(bpe->vocab_size() == 1000);
   CHECK(bpe->decode(bpe->encode(text)) == text);
+}
+
+TEST_CASE("bpe: an added token whose letters are also signs of bytes keeps its text after writing") {
+  const std::string text = "a caf\u00E9<t>";
+  auto file = nlohmann::json::parse(train("bpe", 258, "a a a", {"<s>"})->to_json());
+  const std::int64_t id = Tokenizer::from_json(file.dump(), "t")->vocab_size();
+  file["added_tokens"].push_back({{"id", id}, {"content", "caf\u00E9"}, {"special", false}, {"normalized", false}});
+  file["added_tokens"].push_back({{"id", id + 1}, {"content", "<t>"}, {"special", true}});
+  const auto first = Tokenizer::from_json(file.dump(), "t"), again = Tokenizer::from_json(first->to_json(), "t");
+  for (const Tokenizer* const tokenizer : {first.get(), again.get()}) {
+    const Ids ids = tokenizer->encode(text, true);
+    CHECK(std::ranges::count(ids, id) == 1);
+    CHECK(ids.back() == id + 1);
+    CHECK(tokenizer->decode(ids) == text);
+  }
+  // Hugging Face gives tokens that only added_tokens has the ids from the size of model.vocab on.
+  const auto vocab = nlohmann::json::parse(again->to_json())["model"]["vocab"];
+  CHECK(static_cast<std::int64_t>(vocab.size()) == id);
+  CHECK(vocab.contains("<s>"));
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -35,11 +36,25 @@ ordered_json added_token(const AddedToken& token, bool special) {
           {"rstrip", token.rstrip}, {"normalized", token.normalized}, {"special", special}};
 }
 
+// The first id that added_tokens alone lists: that of the first added token behind all tokens of the model. In
+// model.vocab it would become a token of the model, whose letters may stand for bytes. Readers number the tokens that
+// only added_tokens has from the size of model.vocab on, so the special tokens behind it are not there either.
+std::int64_t vocab_end(const Tokenizer& tokenizer) {
+  std::int64_t end = tokenizer.vocab_size();
+  while (end > 0 && !tokenizer.is_ordinary(static_cast<std::int32_t>(end - 1))) --end;
+  if (const auto unknown = tokenizer.unknown_id()) end = std::max<std::int64_t>(end, *unknown + 1);
+  for (const AddedToken& token : tokenizer.added_tokens()) {
+    if (token.id >= end) return token.id;
+  }
+  return tokenizer.vocab_size();
+}
+
 // The tokens in the order of the ids. They are appended as to a vector, since an insertion by key would search all
 // earlier keys.
-ordered_json::object_t vocab_of(const std::vector<std::string>& written) {
+ordered_json::object_t vocab_of(const Tokenizer& tokenizer, const std::vector<std::string>& written) {
   ordered_json::object_t vocab;
-  for (std::size_t id = 0; id < written.size(); ++id) {
+  const auto end = static_cast<std::size_t>(vocab_end(tokenizer));
+  for (std::size_t id = 0; id < end; ++id) {
     static_cast<ordered_json::object_t::Container&>(vocab).emplace_back(written[id], id);
   }
   return vocab;
@@ -56,7 +71,7 @@ ordered_json bpe_model(const BpeTokenizer& tokenizer, const std::vector<std::str
           {"fuse_unk", false},
           {"byte_fallback", false},
           {"ignore_merges", tokenizer.whole_pretokens()},
-          {"vocab", vocab_of(written)},
+          {"vocab", vocab_of(tokenizer, written)},
           {"merges", std::move(merges)}};
 }
 
@@ -86,9 +101,9 @@ std::string Tokenizer::to_json() const {
   file["pre_tokenizer"] = nullptr;
   file["post_processor"] = frame().json.empty() ? ordered_json() : parse_json<ordered_json>(frame().json);
   if (const auto* const pieces = dynamic_cast<const SentencePieceTokenizer*>(this)) {
-    write_sentencepiece(*pieces, file, vocab_of(pieces->written()));
+    write_sentencepiece(*pieces, file, vocab_of(*this, pieces->written()));
   } else if (const auto* const words = dynamic_cast<const WordPieceTokenizer*>(this)) {
-    write_wordpiece(*words, file, vocab_of(words->written()));
+    write_wordpiece(*words, file, vocab_of(*this, words->written()));
   } else if (const auto* const bpe = dynamic_cast<const BpeTokenizer*>(this)) {
     const std::vector<std::string> written = written_tokens(*bpe);
     if (bpe->composes()) file["normalizer"] = {{"type", "NFC"}};
@@ -98,7 +113,7 @@ std::string Tokenizer::to_json() const {
   } else {
     file["pre_tokenizer"] = split(kind() == "char" ? kCharPattern : regex_of(SplitPattern::gpt2));
     file["decoder"] = {{"type", "Fuse"}};
-    file["model"] = {{"type", "WordLevel"}, {"vocab", vocab_of(tokens())}, {"unk_token", "<unk>"}};
+    file["model"] = {{"type", "WordLevel"}, {"vocab", vocab_of(*this, tokens())}, {"unk_token", "<unk>"}};
   }
   return dump_json(file, 2) + "\n";
 }
