@@ -237,3 +237,18 @@ TEST_CASE("bpe: an added token whose letters are also signs of bytes keeps its t
   CHECK(static_cast<std::int64_t>(vocab.size()) == id);
   CHECK(vocab.contains("<s>"));
 }
+
+TEST_CASE("wordpiece: the pieces of words are tokens of the model, never special or added ones") {
+  const char* const file = R"({
+    "added_tokens": [{"id": 0, "content": "[UNK]", "special": true}, {"id": 6, "content": "sep", "special": true},
+                     {"id": 7, "content": "ab", "special": false, "normalized": false},
+                     {"id": 8, "content": "##ss", "special": false, "normalized": false}],
+    "normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "a": 1, "b": 2, "s": 3, "##e": 4, "##p": 5}}})";
+  const auto first = Tokenizer::from_json(file, "t"), again = Tokenizer::from_json(first->to_json(), "t");
+  for (const Tokenizer* const tokenizer : {first.get(), again.get()}) {
+    CHECK(tokenizer->encode("sep SEP") == Ids{3, 4, 5, 3, 4, 5});
+    CHECK(tokenizer->encode("sep SEP", true) == Ids{6, 3, 4, 5});
+    CHECK(tokenizer->encode("ab AB ass") == Ids{7, 0, 0});  // the ids of Hugging Face's tokenizers
+  }
+}

@@ -89,14 +89,15 @@ std::string normalize_for_bert(std::string_view text, const BertRules& rules) {
 WordPieceTokenizer::WordPieceTokenizer(const Vocabulary& written, WordPieceRules rules)
     : Tokenizer(to_decoded(written, rules)), written_(written.tokens), rules_(std::move(rules)) {
   for (std::int32_t id = 0; id < vocab_size(); ++id) {
+    if (!is_ordinary(id)) continue;
     const std::string_view token = written_[id];
     beginnings_.emplace(token, id);
     if (token.starts_with(rules_.prefix)) insides_.emplace(token.substr(rules_.prefix.size()), id);
     longest_ = std::max(longest_, token.size());
   }
-  const auto unknown = beginnings_.find(rules_.unknown);
-  check(unknown != beginnings_.end(), "model.unk_token: the token \"", rules_.unknown, "\" is not in the vocabulary");
-  unknown_ = unknown->second;
+  const auto unknown = std::ranges::find(written_, rules_.unknown);
+  check(unknown != written_.end(), "model.unk_token: the token \"", rules_.unknown, "\" is not in the vocabulary");
+  unknown_ = static_cast<std::int32_t>(unknown - written_.begin());
 }
 
 std::optional<std::string> WordPieceTokenizer::normalized(std::string_view text, bool) const {

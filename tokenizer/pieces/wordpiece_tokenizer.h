@@ -48,8 +48,9 @@ class WordPieceTokenizer : public Tokenizer {
   std::vector<std::string> written_;
   WordPieceRules rules_;
   std::int32_t unknown_ = 0;
-  std::unordered_map<std::string_view, std::int32_t> beginnings_, insides_;  // tokens that begin words, and others
-  std::size_t longest_ = 0;                                                  // bytes of the longest token
+  // The tokens of the model that begin words, and the others.
+  std::unordered_map<std::string_view, std::int32_t> beginnings_, insides_;
+  std::size_t longest_ = 0;  // bytes of the longest token
 };
 
 }  // namespace tapeformer
