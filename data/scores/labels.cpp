@@ -11,12 +11,13 @@ double share(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// The first character of a label says the place of its word in a span, before a "-": any place; a place that begins a
-// span; a place after which none goes on.
+// The first character of a label, alone or before a "-", says the place of its word in a span: any place; a place that
+// begins a span; a place after which none goes on.
 constexpr std::string_view kPlaces = "BIESLU", kFirstPlaces = "BSU", kLastPlaces = "ESLU";
 
 bool has_place(std::string_view label) {
-  return label.size() > 1 && label[1] == '-' && kPlaces.find(label[0]) != kPlaces.npos;
+  if (label.empty() || kPlaces.find(label[0]) == kPlaces.npos) return false;
+  return label.size() == 1 || label[1] == '-';
 }
 
 }  // namespace
@@ -75,7 +76,12 @@ double LabelScore::macro_f1() const {
 }
 
 bool are_bio_labels(std::span<const std::string> labels) {
-  return std::ranges::all_of(labels, [](const std::string& label) { return label == "O" || has_place(label); });
+  const auto has = [&](const char* label) { return std::ranges::find(labels, label) != labels.end(); };
+  const bool names_kinds = std::ranges::none_of(labels, [](const std::string& label) {
+    return label.size() == 1 && label != "O";  // other labels may be single letters too
+  });
+  return (names_kinds || (has("B") && has("I"))) &&
+         std::ranges::all_of(labels, [](const std::string& label) { return label == "O" || has_place(label); });
 }
 
 std::vector<LabelSpan> label_spans(std::span<const std::string_view> labels, bool bio) {
@@ -88,7 +94,8 @@ std::vector<LabelSpan> label_spans(std::span<const std::string_view> labels, boo
     if (bio && has_place(kind)) {
       begins = kFirstPlaces.find(kind[0]) != kFirstPlaces.npos;
       ends = kLastPlaces.find(kind[0]) != kLastPlaces.npos;
-      kind.remove_prefix(2);
+      kind.remove_prefix(std::min<std::size_t>(2, kind.size()));
+      if (kind.empty()) kind = "_";
     }
     const bool goes_on = !begins && !is_whole && !spans.empty() && spans.back().end == i && spans.back().kind == kind;
     is_whole = ends;

@@ -57,6 +57,18 @@ TEST_CASE("label spans: IOBES and BILOU labels, which say the last and the only 
   CHECK(score.total().f1() == doctest::Approx(4.0 / 7));
 }
 
+TEST_CASE("label spans: B and I alone make whole spans, and other single letters are plain labels") {
+  const std::string bare[] = {"B", "I", "O"}, bilou[] = {"B", "I", "L", "O", "U"}, mixed[] = {"B", "I-X", "O"},
+                    letters[] = {"S", "U", "O"}, others[] = {"B", "I", "N"};
+  CHECK(are_bio_labels(bare));
+  CHECK(are_bio_labels(bilou));
+  CHECK_FALSE(are_bio_labels(mixed));
+  CHECK_FALSE(are_bio_labels(letters));
+  CHECK_FALSE(are_bio_labels(others));
+  CHECK(label_spans(Labels{"B", "I", "B", "O", "I", "I"}, true) == Spans{{0, 2, "_"}, {2, 3, "_"}, {4, 6, "_"}});
+  CHECK(label_spans(Labels{"B", "L", "U", "U", "O"}, true) == Spans{{0, 2, "_"}, {2, 3, "_"}, {3, 4, "_"}});
+}
+
 TEST_CASE("span score: only spans whose begin, end and kind are right count, and F1 is the micro-average") {
   SpanScore score(true);
   score.add(Labels{"B-X", "I-X", "O", "B-Y"}, Labels{"B-X", "O", "O", "B-Y"});
