@@ -10,17 +10,19 @@
 #include "core/error.h"
 #include "core/text/joined.h"
 #include "tasks/labels/label_task.h"
+#include "tokenizer/unicode/normalization.h"
 
 namespace tapeformer {
 namespace {
 
-// The word in lower case and without punctuation (ASCII).
+// The word in lower case and without punctuation of ASCII.
 std::string plain(std::string_view word) {
-  std::string result;
-  for (const unsigned char c : word) {
-    if (!std::ispunct(c)) result += static_cast<char>(std::tolower(c));
+  CodePoints result;
+  for (const std::int32_t c : code_points(word)) {
+    const bool is_ascii = c >= 0 && c < 0x80;
+    if (!is_ascii || !std::ispunct(c)) append_lower(result, c);
   }
-  return result;
+  return to_utf8(result);
 }
 
 // The first index where the words of the answer occur in the text as they are written, or else without regard to case

@@ -206,6 +206,10 @@ TEST_CASE("tasks: files of questions, and the overlap of an answer with the righ
   folder.write("whole.tsv", "who?\tA Parkinson in Park's house\tPark\n");
   CHECK(span.functions.read(folder.path / "whole.tsv", {}).examples[0].labels ==
         std::vector<std::string>{"", "", "", "", "answer", ""});
+  // Letters that are not ASCII have two cases too.
+  folder.write("cases.tsv", "qui?\tL'\u00C9COLE de \u00C9mile est \u00E9cole.\t\u00C9cole\n");
+  const std::vector<LabelledExample> cases = span.functions.read(folder.path / "cases.tsv", {}).examples;
+  CHECK(cases[0].labels == std::vector<std::string>{"", "", "", "", "", "answer"});
   const auto refused = [&](const char* text, const char* message) {
     folder.write("b.tsv", text);
     CHECK_THROWS_WITH_AS(span.functions.read(folder.path / "b.tsv", {}), doctest::Contains(message), Error);
