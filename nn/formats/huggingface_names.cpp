@@ -108,7 +108,7 @@ TensorMap bert_map(const TransformerShape& shape) {
     map.rows.push_back({"next_sentence.weight", {{"cls.seq_relationship.weight"}}});
     map.rows.push_back({"next_sentence.bias", {{"cls.seq_relationship.bias"}}});
   }
-  // Some files have the bias of the logits twice, also under this name.
+  // Some files have the bias of the logits under this name too.
   map.spare = {"cls.predictions.decoder.bias"};
   if (shape.tied) {
     map.spare.push_back("cls.predictions.decoder.weight");

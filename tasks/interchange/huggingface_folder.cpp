@@ -19,12 +19,16 @@ using Json = HuggingFaceLayout::Json;
 constexpr const char *kConfigJson = "config.json", *kTokenizerConfig = "tokenizer_config.json";
 
 // Some published files of BERT have no head that predicts tokens, or a pooler without the head for next-sentence
-// prediction that reads it. A missing token head gets initial values; a pooler without its head is left out.
+// prediction that reads it. A missing token head gets initial values; a pooler without its head is left out. The bias
+// of the logits may be there under two names: of both, transformers adds that of the decoder, which alone learns where
+// the head is not tied.
 void fit_heads(PublishedModel& model, HuggingFaceWeights& weights) {
   const auto has = [&](const char* name) { return weights.tensors().contains(name); };
   const bool token_head = has("cls.predictions.transform.dense.weight"),
              next_sentence = has("cls.seq_relationship.weight");
   const bool spare_pooler = has("bert.pooler.dense.weight") && !next_sentence;
+  const char* const decoder_bias = "cls.predictions.decoder.bias";
+  const bool has_decoder_bias = has(decoder_bias);
   model.options["next_sentence"] = next_sentence ? "true" : "false";
   if (spare_pooler) model.warnings.push_back("the pooler is left out, since next-sentence prediction is missing");
   if (!token_head) {
@@ -35,6 +39,11 @@ void fit_heads(PublishedModel& model, HuggingFaceWeights& weights) {
   model.map = [=, whole = model.map](const TransformerShape& shape) {
     TensorMap map = whole(shape);
     if (spare_pooler) map.spare.insert(map.spare.end(), {"bert.pooler.dense.weight", "bert.pooler.dense.bias"});
+    if (has_decoder_bias) {
+      const auto row = std::ranges::find(map.rows, "head.bias", &TensorMapping::parameter);
+      map.spare.push_back(row->parts.front().name);
+      row->parts.front().name = decoder_bias;
+    }
     if (!token_head) std::erase_if(map.rows, [](const auto& row) { return row.parameter.starts_with("head."); });
     return map;
   };

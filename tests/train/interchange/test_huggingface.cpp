@@ -153,6 +153,19 @@ TEST_CASE("interchange: old names and constants of published files are read, and
   CHECK(std::ranges::count(head, 0.0f) == 0);
 }
 
+TEST_CASE("interchange: of two biases of BERT's logits that differ, the decoder's is read, as in transformers") {
+  const GoldenModel golden("bert-untied");
+  const fs::path file = golden.folder / "model.safetensors";
+  NamedTensors tensors;
+  for (const auto& tensor : read_safetensors(file)) tensors.emplace_back(tensor);
+  const auto bias = std::ranges::find(tensors, "cls.predictions.decoder.bias", &NamedTensors::value_type::first);
+  REQUIRE(bias != tensors.end());
+  bias->second = Tensor::full(bias->second.sizes(), DType::f32, 0.5);
+  const auto count = static_cast<std::size_t>(bias->second.numel());
+  write_safetensors(file, tensors);
+  CHECK(values_of(golden.import()).at("head.bias") == std::vector<float>(count, 0.5F));
+}
+
 TEST_CASE("interchange: of rope_scaling and rope_parameters the first is read, as in transformers") {
   const GoldenModel golden("llama");
   const auto scaling = [&](const std::string& name) {
