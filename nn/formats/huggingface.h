@@ -17,6 +17,7 @@ struct HuggingFaceNames {
   // prefix of the names of its heads.
   std::string_view prefix, head_prefix;
   std::vector<std::string_view> constants;  // suffixes of names: such tensors are not weights, and are not read
+  std::string embedding, head;              // the matrices of tokens, which are one if the model is tied
 };
 
 // GPT-2 (GPT2LMHeadModel): blocks with layer norms and learned positions; all its matrices are (in, out).

@@ -121,17 +121,25 @@ TensorMap bert_map(const TransformerShape& shape) {
 }  // namespace
 
 const HuggingFaceNames& gpt2_names() {
-  static const HuggingFaceNames names{gpt2_map, "transformer.", "lm_head.", {".attn.bias", ".attn.masked_bias"}};
+  static const HuggingFaceNames names{
+      gpt2_map,        "transformer.", "lm_head.", {".attn.bias", ".attn.masked_bias"}, "transformer.wte.weight",
+      "lm_head.weight"};
   return names;
 }
 
 const HuggingFaceNames& llama_names() {
-  static const HuggingFaceNames names{llama_map, "model.", "lm_head.", {".rotary_emb.inv_freq"}};
+  static const HuggingFaceNames names{
+      llama_map, "model.", "lm_head.", {".rotary_emb.inv_freq"}, "model.embed_tokens.weight", "lm_head.weight"};
   return names;
 }
 
 const HuggingFaceNames& bert_names() {
-  static const HuggingFaceNames names{bert_map, "bert.", "cls.", {"embeddings.position_ids"}};
+  static const HuggingFaceNames names{bert_map,
+                                      "bert.",
+                                      "cls.",
+                                      {"embeddings.position_ids"},
+                                      "bert.embeddings.word_embeddings.weight",
+                                      "cls.predictions.decoder.weight"};
   return names;
 }
 

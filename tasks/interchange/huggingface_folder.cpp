@@ -49,6 +49,18 @@ void fit_heads(PublishedModel& model, HuggingFaceWeights& weights) {
   };
 }
 
+// Throws Error if the files have a head with other values than the embedding to which config.json ties it: they would
+// be lost, while transformers takes them.
+void check_tied_head(const PublishedModel& model, const HuggingFaceWeights& weights, const HuggingFaceNames& names) {
+  const std::string &embedding = names.embedding, &head = names.head;
+  const auto has = [&](const std::string& name) { return weights.tensors().contains(name); };
+  if (model.options.at("tie_embeddings") == "none" || !has(embedding) || !has(head)) return;
+  const Tensor a = weights.read(embedding), b = weights.read(head);
+  check(std::ranges::equal(a.span<float>(), b.span<float>()), weights.origin(), ": the tensor ", head,
+        " has other values than ", embedding, ", to which it is tied: expected tie_word_embeddings = false in ",
+        kConfigJson);
+}
+
 bool is_huggingface(const fs::path& path) { return is_folder(path) && is_there(path / kConfigJson); }
 
 PublishedModel read_huggingface(const fs::path& folder) {
@@ -79,6 +91,7 @@ PublishedModel read_huggingface(const fs::path& folder) {
     fit_heads(model, *weights);
     masked_symbols(*model.tokenizer);
   }
+  check_tied_head(model, *weights, layout->names());
   if (const auto chat = ChatSettings::find_beside(folder)) model.chat = chat->to_json();
   model.tensors = std::move(weights);
   if (layout->model_type == "gpt2") leave_out_zero_biases(model);

@@ -166,6 +166,30 @@ TEST_CASE("interchange: of two biases of BERT's logits that differ, the decoder'
   CHECK(values_of(golden.import()).at("head.bias") == std::vector<float>(count, 0.5F));
 }
 
+TEST_CASE("interchange: a head with values of its own is refused where config.json ties it to the embedding") {
+  for (const std::string name : {"llama-tied", "bert"}) {
+    CAPTURE(name);
+    const std::string embedding =
+                          name == "bert" ? "bert.embeddings.word_embeddings.weight" : "model.embed_tokens.weight",
+                      head = name == "bert" ? "cls.predictions.decoder.weight" : "lm_head.weight";
+    const GoldenModel golden(name);
+    const fs::path file = golden.folder / "model.safetensors";
+    std::map<std::string, Tensor> weights = read_safetensors(file);
+    const auto write = [&] { write_safetensors(file, NamedTensors(weights.begin(), weights.end())); };
+    weights[head] = weights.at(embedding);
+    write();
+    CHECK_NOTHROW(golden.import("same"));
+    weights[head] = Tensor::zeros(weights.at(embedding).sizes(), DType::f32);
+    write();
+    CHECK(message_of([&] { golden.import("other"); }) ==
+          str_cat(golden.folder.string(), ": the tensor ", head, " has other values than ", embedding,
+                  ", to which it is tied: expected tie_word_embeddings = false in config.json"));
+    CHECK_FALSE(fs::exists(golden.path / "other"));
+    golden.patch("config.json", {{"tie_word_embeddings", false}});
+    CHECK_NOTHROW(golden.import("untied"));
+  }
+}
+
 TEST_CASE("interchange: of rope_scaling and rope_parameters the first is read, as in transformers") {
   const GoldenModel golden("llama");
   const auto scaling = [&](const std::string& name) {
