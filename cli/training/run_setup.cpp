@@ -28,6 +28,7 @@ ResolvedConfig resolve_for_training(Config config) {
 void prepare_ranks(const ResolvedConfig& config, Communicator& ranks) {
   require_same([&] { return program_and_config(config); }, ranks);
   require_micro_steps(config, ranks);
+  require_rereadable_data(config, ranks);
   if (ranks.size() > 1 && config.train.watch > 0) {
     fail_usage("train.watch: expected 0 under mpirun, where no rank has the whole gradient, got ", config.train.watch);
   }

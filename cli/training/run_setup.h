@@ -15,8 +15,8 @@ namespace tapeformer::cli {
 // Resolves the configuration of a training. Throws UsageError if it names no data.
 ResolvedConfig resolve_for_training(Config config);
 
-// Checks that all ranks have the same program and configuration, and that each has a micro-step to do; sets the number
-// of threads; and reserves the memory that OpenBLAS needs for them.
+// Checks that all ranks have the same program and configuration, and that each has a micro-step to do and can read the
+// data; sets the number of threads; and reserves the memory that OpenBLAS needs for them.
 void prepare_ranks(const ResolvedConfig& config, Communicator& ranks);
 
 // Rank 0 makes the run's folder. Every rank calls `prepare`, which may write into it.

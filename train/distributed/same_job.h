@@ -26,6 +26,10 @@ std::uint64_t hash_of_weights(const Module& model);
 // Throws UsageError if there are more ranks than micro-steps in a step.
 void require_micro_steps(const ResolvedConfig& config, const Communicator& ranks);
 
+// Throws UsageError if there are several ranks and a key of the data names what can be read only once: a rank that is
+// not the first to open a pipe would wait for it for ever.
+void require_rereadable_data(const ResolvedConfig& config, const Communicator& ranks);
+
 // Throws Error on a rank whose facts differ from those of rank 0, and names the first difference. Every rank calls it.
 // Calls `facts` only if there are several ranks.
 void require_same(const std::function<JobFacts()>& facts, Communicator& ranks);

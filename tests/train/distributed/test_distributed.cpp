@@ -1,4 +1,6 @@
 // Training by several ranks, here threads of one process: the same losses and weights as one process.
+#include <sys/stat.h>
+
 #include <cmath>
 #include <cstdlib>
 
@@ -139,6 +141,28 @@ TEST_CASE("ranks: a difference between them is refused, and told by its name") {
   CHECK_THROWS_WITH_AS(require_same([&] { return other; }, ranks), "train.seed: expected 1, which rank 0 has, got 2",
                        Error);
   root.join();
+}
+
+TEST_CASE("ranks: a pipe, which only one of them could read, is refused as data") {
+  const TempFolder folder;
+  const std::string pipe = (folder.path / "pipe").string(), file = folder.write("text.txt", "text").string();
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  ThreadJob job(2);
+  const Communicator two(std::make_unique<ThreadTransport>(job, 0));
+  const std::string why = " which can be read only once";
+  Config config = toy_config();
+  remove_corpus(config);
+  config.data.text = {file, pipe};
+  CHECK_THROWS_WITH_AS(require_rereadable_data(resolve(config), two),
+                       ("data.text: expected files, which each of the 2 ranks reads, got " + pipe + "," + why).c_str(),
+                       UsageError);
+  CHECK_NOTHROW(require_rereadable_data(resolve(config), Communicator::alone()));
+  config.data.text = {file};
+  CHECK_NOTHROW(require_rereadable_data(resolve(config), two));
+  config.data.valid = {"-"};
+  CHECK_THROWS_WITH_AS(
+      require_rereadable_data(resolve(config), two),
+      ("data.valid: expected files, which each of the 2 ranks reads, got standard input," + why).c_str(), UsageError);
 }
 
 TEST_CASE("ranks: one with OMP_NUM_THREADS tells its cores to those of hosts where it is not set") {
