@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <sstream>
@@ -290,8 +291,11 @@ TEST_CASE("mpirun: SIGTERM while the data is prepared ends all ranks in order") 
   // Rank 0 generates the text for much longer than the test takes.
   Job job(box, train(2, "--model.dim 16 --train.accumulate 2 --data.corpus stories --data.lines 100000000 --out run"),
           "20", "2");
-  wait_for([&] { return rank_processes(box).size() == 2; });
-  std::this_thread::sleep_for(std::chrono::seconds(1));  // the program may still be loading
+  const auto catches_signal = [&](int rank) {
+    const std::string status = box.read("/proc/" + std::to_string(rank) + "/status"), caught = "SigCgt:";
+    return std::stoull(status.substr(status.find(caught) + caught.size()), nullptr, 16) >> (SIGTERM - 1) & 1;
+  };
+  wait_for([&] { return std::ranges::count_if(rank_processes(box), catches_signal) == 2; });
   for (const int rank : rank_processes(box)) ::kill(rank, SIGTERM);
   const Outcome outcome = job.wait();
   INFO(outcome.err);
