@@ -13,7 +13,7 @@ GloveWeighting glove_weighting(const ResolvedConfig& config);
 // How well the model predicts the co-occurrences of a text. A longer text has larger counts, by a factor that says
 // nothing about the model. So a constant c is subtracted from all predictions: the one for which the weighted mean of
 // the errors e = prediction − c − ln X is 0. Evaluation::loss() is Σ f(X) e² divided by the number of pairs, which is
-// Evaluation::tokens. The measure "correlation" is the correlation of prediction and ln X over the frequent pairs, with
+// Evaluation::tokens. The metric "correlation" is the correlation of prediction and ln X over the frequent pairs, with
 // X ≥ x_max; it is missing if there are fewer than three of them.
 struct GloveFit {
   Evaluation evaluation;

@@ -42,7 +42,7 @@ Variable contrastive_loss(const Variable& u, const Variable& v, std::int64_t fir
                           double normalizer, std::span<const std::string_view> texts = {});
 
 // Looks for the second sentence of each pair among the second sentences of all pairs, by the largest cosine with the
-// first sentence. The measure "accuracy" is the share of pairs for which it is found; where several pairs have the same
+// first sentence. The metric "accuracy" is the share of pairs for which it is found; where several pairs have the same
 // second sentence, any of them is right. `nats` is the contrastive loss, summed over the pairs. `batch` pairs are in
 // one forward pass. Ranks share them, and all return the whole result.
 Evaluation evaluate(const Model& model, std::span<const SentenceRows> pairs, double temperature, std::int64_t batch,

@@ -183,7 +183,7 @@ class ResolvedConfig {
 
   const ModelFamily& family() const { return find_model_family(model.type); }
   const TaskRow& task_row() const { return task_row_of(values()); }
-  // Returns the measure that chooses the best checkpoint: task.metric_for_best_model, or else TaskRow::metric.
+  // Returns the metric that chooses the best checkpoint: task.metric_for_best_model, or else that of its TaskRow.
   std::string_view metric_for_best_model() const {
     return task.metric_for_best_model.empty() ? task_row().metric_for_best_model : task.metric_for_best_model;
   }
