@@ -81,7 +81,7 @@ TEST_CASE("cached attention: a query with a NaN gives NaN, and the others number
   for (const std::int64_t keys : {100, 257, 700}) {
     CAPTURE(keys);
     const auto some = static_cast<std::int32_t>(keys / 2);
-    // Of 700 keys, row 0 sees none of the first part.
+    // Row 0 sees none of the first part of the 700 keys.
     Attention<float> a(shape_of(2, 4, 1, keys, 40, 24, true), {.lengths = {}, .key_begin = {some, 0}},
                        Place::side_by_side);
     for (const std::int64_t batch : {0, 1}) *a.q.row(batch, 2, 0) = NAN;
