@@ -174,11 +174,11 @@ std::size_t safe_cut(std::string_view text, std::size_t from) {
   return text.size();
 }
 
-std::vector<std::string_view> cut_texts(std::span<const std::string_view> texts, std::size_t chunk_bytes) {
+std::vector<std::string_view> cut_texts(std::span<const std::string_view> texts, std::size_t part_bytes) {
   std::vector<std::string_view> parts;
   for (std::string_view rest : texts) {
     while (!rest.empty()) {
-      parts.push_back(rest.substr(0, safe_cut(rest, chunk_bytes)));
+      parts.push_back(rest.substr(0, safe_cut(rest, part_bytes)));
       rest.remove_prefix(parts.back().size());
     }
   }

@@ -33,7 +33,7 @@ void for_each_pretoken(std::string_view text, SplitPattern pattern, const F& f) 
 // characters a newline is part of their pretoken in cl100k.)
 std::size_t safe_cut(std::string_view text, std::size_t from);
 
-// The texts in parts of about `chunk_bytes`, cut at safe cuts. An empty text has no parts.
-std::vector<std::string_view> cut_texts(std::span<const std::string_view> texts, std::size_t chunk_bytes);
+// The texts in parts of about `part_bytes`, cut at safe cuts. An empty text has no parts.
+std::vector<std::string_view> cut_texts(std::span<const std::string_view> texts, std::size_t part_bytes);
 
 }  // namespace tapeformer

@@ -17,7 +17,7 @@ namespace tapeformer {
 namespace {
 
 // How many bytes of text one thread encodes at a time.
-constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
+constexpr std::size_t kPartBytes = std::size_t{1} << 18;
 
 }  // namespace
 
@@ -78,7 +78,7 @@ class Tokenizer::Parts {
     }
     for (std::size_t begin = 0; begin < text.size(); begin += parts_.back().text.size()) {
       const std::string_view rest = text.substr(begin);
-      parts_.push_back({rest.substr(0, safe_cut(rest, kChunkBytes)), part.offset + begin, -1});
+      parts_.push_back({rest.substr(0, safe_cut(rest, kPartBytes)), part.offset + begin, -1});
     }
   }
 
@@ -129,18 +129,18 @@ std::vector<Tokenizer::Part> Tokenizer::find_tokens(const Part& part, std::span<
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool allow_special) const {
-  return encode_chunks(Parts(*this, text, allow_special, Place::beginning).all());
+  return encode_parts(Parts(*this, text, allow_special, Place::beginning).all());
 }
 
 std::vector<std::int32_t> Tokenizer::encode_continuation(std::string_view text) const {
-  return encode_chunks(Parts(*this, text, false, Place::continuation).all());
+  return encode_parts(Parts(*this, text, false, Place::continuation).all());
 }
 
 std::vector<std::int32_t> Tokenizer::encode_after_token(std::string_view text) const {
-  return encode_chunks(Parts(*this, text, false, Place::after_token).all());
+  return encode_parts(Parts(*this, text, false, Place::after_token).all());
 }
 
-std::vector<std::int32_t> Tokenizer::encode_chunks(std::span<const Part> parts) const {
+std::vector<std::int32_t> Tokenizer::encode_parts(std::span<const Part> parts) const {
   // Parts that follow each other and are together about as long as one part may be.
   struct Group {
     std::size_t begin, end;  // parts
@@ -148,8 +148,8 @@ std::vector<std::int32_t> Tokenizer::encode_chunks(std::span<const Part> parts) 
     std::exception_ptr error;
   };
   std::vector<Group> groups;
-  for (std::size_t i = 0, bytes = kChunkBytes; i < parts.size(); ++i) {
-    if (bytes >= kChunkBytes) {
+  for (std::size_t i = 0, bytes = kPartBytes; i < parts.size(); ++i) {
+    if (bytes >= kPartBytes) {
       groups.push_back({i, i, {}, nullptr});
       bytes = 0;
     }

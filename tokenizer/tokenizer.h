@@ -161,7 +161,7 @@ class Tokenizer {
   enum class Place { beginning, continuation, after_token };  // of a text in a whole one
   class Parts;
   static std::vector<Part> find_tokens(const Part& part, std::span<const WantedToken> wanted);
-  std::vector<std::int32_t> encode_chunks(std::span<const Part> parts) const;
+  std::vector<std::int32_t> encode_parts(std::span<const Part> parts) const;
 
   // The text that is encoded in place of this one, and in which normalized tokens are looked for; nothing: this one.
   virtual std::optional<std::string> normalized(std::string_view /*text*/, bool /*continues*/) const {

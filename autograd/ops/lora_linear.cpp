@@ -31,7 +31,7 @@ struct LoraLinear {
       multiply(h.data<T>(), T{0}, z_rows, false, a_rows, true);
     });
     add_bias(y, bias);
-    for_each_chunk(b_rows, [&]<class T>(const Part<T>& part, std::int64_t rank) {
+    for_each_part(b_rows, [&]<class T>(const Part<T>& part, std::int64_t rank) {
       kernels::gemm(y.data<T>() + part.row, outputs, {h.data<T>() + part.h_column, h.size(1)}, {part.b, rank, true},
                     rows, part.rows, rank, static_cast<T>(factor), T{1});
     });
@@ -48,7 +48,7 @@ struct LoraLinear {
     const Tensor g = dy.contiguous().reshape({rows, outputs});
     const Tensor dh = Tensor::empty(h.sizes(), h.dtype());
     const GradTarget to_b = target_or_none(db);
-    for_each_chunk(b_rows, [&]<class T>(const Part<T>& part, std::int64_t rank) {
+    for_each_part(b_rows, [&]<class T>(const Part<T>& part, std::int64_t rank) {
       const T s = static_cast<T>(factor);
       kernels::gemm(dh.data<T>() + part.h_column, h.size(1), {g.data<T>() + part.row, outputs}, {part.b, rank}, rows,
                     rank, part.rows, s, T{0});
@@ -77,7 +77,7 @@ struct LoraLinear {
   };
 
   template <class Body>
-  void for_each_chunk(const Tensor& up, const Body& body) const {
+  void for_each_part(const Tensor& up, const Body& body) const {
     dispatch_floating(up.dtype(), [&]<class T>(T) {
       const std::int64_t rank = up.size(1);
       std::int64_t column = 0, offset = 0;

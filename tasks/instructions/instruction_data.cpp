@@ -15,7 +15,7 @@ constexpr std::size_t kSampled = 4;  // validation conversations that are kept f
 
 // Adds the messages as ChatML writes them, a part of them at a time, so that there is no second copy of them all.
 void add_messages(std::span<const Conversation> conversations, TokenizerTrainer& trainer) {
-  constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+  constexpr std::size_t kPartBytes = std::size_t{1} << 20;
   std::vector<std::string> texts;
   std::size_t bytes = 0;
   const auto add_part = [&] {
@@ -26,7 +26,7 @@ void add_messages(std::span<const Conversation> conversations, TokenizerTrainer&
   for (const Conversation& conversation : conversations) {
     for (const ChatMessage& message : conversation.messages) {
       bytes += texts.emplace_back(str_cat(message.role, '\n', message.content)).size();
-      if (bytes >= kChunkBytes) add_part();
+      if (bytes >= kPartBytes) add_part();
     }
   }
   add_part();
