@@ -69,7 +69,11 @@ void read_json_lines(const std::string& path, std::vector<ScalingRun>& runs) {
 void read_csv(const std::string& path, std::vector<ScalingRun>& runs) {
   const std::string text = read_text_file(path);
   const std::vector<TableRow> rows = csv_rows(text, path);
-  const std::vector<std::string> heads = rows.empty() ? std::vector<std::string>() : rows.front().fields;
+  std::vector<std::string> heads = rows.empty() ? std::vector<std::string>() : rows.front().fields;
+  for (std::string& head : heads) {
+    head.erase(head.find_last_not_of(' ') + 1);
+    head.erase(0, head.find_first_not_of(' '));
+  }
   check(std::ranges::count(heads, "loss") == 1, path,
         ": expected N, D, C and loss, or some of them, in the first line");
   for (const TableRow& row : std::span(rows).subspan(1)) {
@@ -127,19 +131,22 @@ class RunReader {
     const std::string& corpus = config.data.corpus;
     const bool documents = config.data.document == DocumentEnd::line;
     const std::optional<double> entropy = corpus.empty() ? std::nullopt : corpus_entropy_per_byte(corpus, documents);
-    const bool known = entropy && summary.bits_per_byte && (corpus_.empty() || corpus == corpus_);
-    if (!known || !same_corpus_) {
+    const bool known = entropy && summary.bits_per_byte;
+    if (corpus_.empty()) {
+      corpus_ = corpus;
+      documents_ = documents;
+    }
+    if (!known || corpus != corpus_ || documents != documents_ || !same_corpus_) {
       same_corpus_ = false;
       all_.entropy.reset();
       return;
     }
-    corpus_ = corpus;
     all_.entropy = *entropy * *summary.best_loss / (*summary.bits_per_byte * std::log(2.0));
   }
 
   ScalingRuns& all_;
   std::string first_, tokenizer_, corpus_;
-  bool same_corpus_ = true;
+  bool documents_ = false, same_corpus_ = true;
 };
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
-#include "core/text/utf8.h"
 
 namespace tapeformer {
 
@@ -16,7 +15,8 @@ std::string json_text(const Json& json) { return dump_json(json); }
 void print_json(const Json& json) { print_text(json_text(json) + '\n'); }
 
 std::size_t width_of(std::string_view text) {
-  return std::ranges::count_if(text, [](char byte) { return !is_continuation_byte(byte); });
+  // fmt fills up to a width in columns, which no text has more of than bytes: what it does not fill is the text's.
+  return 2 * text.size() - fmt::formatted_size("{:{}}", text, text.size());
 }
 
 std::string indented(std::string_view text) {

@@ -38,7 +38,8 @@ void print_result(bool as_json, const MakeJson& json, const MakeText& text) {
   as_json ? print_json(json()) : print_text(text());
 }
 
-// The number of characters of a text, which may have several bytes in UTF-8.
+// The columns that a text in UTF-8 takes in a terminal: two for each wide character (Chinese, Japanese, Korean, emoji),
+// one for each other one.
 std::size_t width_of(std::string_view text);
 
 // Returns the lines of a text, each after two spaces.

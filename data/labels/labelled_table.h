@@ -31,9 +31,9 @@ struct LabelledTable {
   std::string header = {};  // the first line, if the reader guessed that it names the columns; else empty
 };
 
-// Reads a file. Its format is detected from its ending (.csv, .conll, .conllu, .jsonl, also before .gz and .zst) or
-// else from its text. Throws Error as read_text_file() does, naming file and line for a line that does not fit the
-// shape, and for a label that is not valid UTF-8.
+// Reads a file. Its format is detected from its ending (.csv, .conll, .conllu, .jsonl, .ndjson, also before .gz and
+// .zst) or else from its text. Throws Error as read_text_file() does, naming file and line for a line that does not fit
+// the shape, and for a label that is not valid UTF-8.
 LabelledTable read_table(const std::filesystem::path& path, const TableShape& shape,
                          const LabelledFileOptions& format = {});
 // The same for a text in memory; `origin` replaces the path.

@@ -13,7 +13,7 @@ double share(std::int64_t part, std::int64_t whole) {
 
 // The first character of a label, alone or before a "-", says the place of its word in a span: any place; a place that
 // begins a span; a place after which none goes on.
-constexpr std::string_view kPlaces = "BIESLU", kFirstPlaces = "BSU", kLastPlaces = "ESLU";
+constexpr std::string_view kPlaces = "BIMESLU", kFirstPlaces = "BSU", kLastPlaces = "ESLU";
 
 bool has_place(std::string_view label) {
   if (label.empty() || kPlaces.find(label[0]) == kPlaces.npos) return false;
@@ -80,7 +80,7 @@ bool are_bio_labels(std::span<const std::string> labels) {
   const bool names_kinds = std::ranges::none_of(labels, [](const std::string& label) {
     return label.size() == 1 && label != "O";  // other labels may be single letters too
   });
-  return (names_kinds || (has("B") && has("I"))) &&
+  return (names_kinds || (has("B") && (has("I") || (has("M") && has("E"))))) &&
          std::ranges::all_of(labels, [](const std::string& label) { return label == "O" || has_place(label); });
 }
 

@@ -213,6 +213,11 @@ fs::path uncompressed_name(const fs::path& path) {
   return compression_of(path) == Compression::none ? path : fs::path(path).replace_extension();
 }
 
+bool is_json_lines(const fs::path& path) {
+  const fs::path ending = uncompressed_name(path).extension();
+  return ending == ".jsonl" || ending == ".ndjson";
+}
+
 std::string shown_name(const fs::path& path) { return path == kStandardInput ? "standard input" : path.string(); }
 
 bool is_read_once(const fs::path& path) {

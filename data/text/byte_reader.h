@@ -28,6 +28,8 @@ enum class Compression { none, gzip, zstandard };
 Compression compression_of(const std::filesystem::path& path);
 // The name without the ending of the compression: a.jsonl.gz becomes a.jsonl.
 std::filesystem::path uncompressed_name(const std::filesystem::path& path);
+// Whether the name says that each line is an object of JSON: .jsonl or .ndjson, also before .gz and .zst.
+bool is_json_lines(const std::filesystem::path& path);
 
 // Called while a read waits for its input. If it throws, the read ends with that exception.
 using WaitingCallback = std::function<void()>;

@@ -28,8 +28,6 @@ constexpr std::int64_t kSettleSeconds = 3;
 // A part of every stamp: increase it when the way of reading files changes, to make stored summaries of texts invalid.
 constexpr std::uint64_t kReadingVersion = 3;
 
-bool is_json_lines(const fs::path& path) { return uncompressed_name(path).extension() == ".jsonl"; }
-
 // Whether the four hexadecimal digits at `at` are a half of a surrogate pair: the first (D800 to DBFF) or the second.
 enum class Half { none, first, second };
 Half half_at(std::string_view text, std::size_t at) {

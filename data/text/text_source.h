@@ -86,7 +86,8 @@ struct TextFile {
   std::filesystem::path path, name;
 };
 
-// Plain text, or JSON lines (.jsonl): each line is an object with the text of one document. Both may be compressed
+// Plain text, or JSON lines (.jsonl, .ndjson): each line is an object with the text of one document. Both may be
+// compressed
 // (.gz, .zst). Documents without text and files without text are skipped. "-" is standard input, which is plain text
 // and, like a pipe, can be read only once. The stamp is computed from the types, sizes, modification times and inodes
 // of the files; it is settled when no file has changed for some seconds.

@@ -119,7 +119,7 @@ nlohmann::ordered_json tags_json(std::span<const std::string> labels, const Labe
 
 LabelTask tag_task() {
   return {.name = "tag",
-          .help = "a label for each word (BIO, IOBES, BILOU or plain ones)",
+          .help = "a label for each word (BIO, IOBES, BMES, BILOU or plain ones)",
           .metric_for_best_model = "span_f1",
           .functions = {
               .read = read_tags, .parse = parse_words, .score = score_tags, .text = tags_text, .json = tags_json}};

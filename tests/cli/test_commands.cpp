@@ -164,5 +164,6 @@ TEST_CASE("results: a table fills its columns up, but not the last one, and coun
         "longer 12345  y\n"
         "end      2\n");
   CHECK(Table::fitted({{"a", "bb"}, {"ccc", "d"}}).text() == "a    bb\nccc  d\n");
+  CHECK(Table::fitted({{"ä", "b"}, {"日本", "c"}, {"abcd", "d"}}).text() == "ä     b\n日本  c\nabcd  d\n");
   CHECK(json_text({{"token", "\xFF"}}) == "{\"token\":\"\xEF\xBF\xBD\"}");
 }

@@ -66,7 +66,7 @@ TEST_CASE("scaling fit: laws of a file of points, and what they predict") {
   CHECK(law_of(row, "L(N)")["terms"][0]["scale"]["value"].get<double>() == Approx(1e5).epsilon(1e-6));
   CHECK(law_of(row, "L(N)")["fitted"] == false);
   CHECK(row["runs"][2]["name"] == "c");
-  box.write("marked.csv", "\xEF\xBB\xBFN,loss\r\n1e5,1.5\r\n4e5,1.0\r\n16e5,0.75\r\n");
+  box.write("marked.csv", "\xEF\xBB\xBF N, loss \r\n1e5,1.5\r\n4e5,1.0\r\n16e5,0.75\r\n");
   CHECK(json_of(box, "scaling fit marked.csv --entropy 0.5 --json")["laws"] == row["laws"]);
   const std::string text = result_of(box, "scaling fit row.csv --entropy 0.5 --parameters 64e5");
   CHECK(text.find("L(N) = 0.5 + (1e+05 / N)^0.5   3 points") != text.npos);
@@ -203,6 +203,13 @@ TEST_CASE("scaling sweep: predicts the largest model before it trains it, and tr
       last["eval_loss"].get<double>() / (last["eval_bits_per_byte"].get<double>() * std::log(2.0));
   CHECK(law_of(known, "L(N)")["irreducible"]["value"].get<double>() ==
         Approx(*tapeformer::corpus_entropy("stories") * bytes_per_token));
+  // Documents of a line each have another entropy per byte than the lines of one text.
+  fs::copy(box / "sweep/sizes", box / "mixed", fs::copy_options::recursive);
+  std::string other = box.read("mixed/1x8-1/config.toml");
+  other.replace(other.find("document = \"none\""), 17, "document = \"line\"");
+  box.write("mixed/1x8-1/config.toml", other);
+  check_error(box, kUsage, "--entropy: expected runs of one generated corpus of known entropy, or a number",
+              "scaling fit mixed --entropy corpus");
 
   // A prediction is never made after the fact.
   check_error(

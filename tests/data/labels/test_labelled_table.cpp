@@ -92,6 +92,7 @@ TEST_CASE("labelled table: lines of tabs with names and columns, fastText's labe
           "a.txt: data.label_column: expected none, since __label__ marks the label, got 2");
   refused("a.txt", "__label__a film\n", {.text_column = "text"},
           "a.txt: data.text_column: expected none, since the text follows the label, got text");
+  CHECK(texts("a.ndjson", "{\"text\": \"a\", \"label\": \"1\"}\n") == std::vector<Fields>{{"1", "a"}});
   CHECK(texts("a.jsonl", "{\"text\": \"a\", \"label\": 1}\n{\"text\": \"b\", \"label\": true}\n") ==
         std::vector<Fields>{{"1", "a"}, {"true", "b"}});
   CHECK(texts("a.jsonl", "{\"review\": \"a\", \"stars\": \"5\"}\n",

@@ -42,6 +42,7 @@ TEST_CASE("label spans: IOBES and BILOU labels, which say the last and the only 
   const Spans whole{{0, 3, "X"}, {3, 4, "X"}, {4, 5, "Y"}, {6, 8, "X"}};
   CHECK(label_spans(Labels{"B-X", "I-X", "E-X", "S-X", "S-Y", "O", "B-X", "E-X"}, true) == whole);
   CHECK(label_spans(Labels{"B-X", "I-X", "L-X", "U-X", "U-Y", "O", "B-X", "L-X"}, true) == whole);
+  CHECK(label_spans(Labels{"B-X", "M-X", "E-X", "S-X", "S-Y", "O", "B-X", "E-X"}, true) == whole);
   // Predicted labels may be in an order that no span has.
   CHECK(label_spans(Labels{"E-X", "E-X", "I-X", "S-X", "I-X", "O", "I-X", "E-Y"}, true) ==
         Spans{{0, 1, "X"}, {1, 2, "X"}, {2, 3, "X"}, {3, 4, "X"}, {4, 5, "X"}, {6, 7, "X"}, {7, 8, "Y"}});
@@ -62,6 +63,7 @@ TEST_CASE("label spans: B and I alone make whole spans, and other single letters
                     letters[] = {"S", "U", "O"}, others[] = {"B", "I", "N"};
   CHECK(are_bio_labels(bare));
   CHECK(are_bio_labels(bilou));
+  CHECK(are_bio_labels(std::vector<std::string>{"B", "E", "M", "S"}));
   CHECK_FALSE(are_bio_labels(mixed));
   CHECK_FALSE(are_bio_labels(letters));
   CHECK_FALSE(are_bio_labels(others));
