@@ -49,9 +49,10 @@ void for_text(const CausalModel& model, TokenView tokens, const WindowOptions& o
         [&](const TextBatch& batch) { score(batch, static_cast<RecurrentState*>(nullptr)); }, ranks);
   }
   RecurrentState state;
-  // The first batches only warm up the later streams.
-  const std::int64_t most = options.max_batches > 0 ? options.max_batches + kWarmUp / kRow : 0;
   const StreamBatcher streams = streams_of(tokens, options.batch);
+  // The first batches only warm up the later streams, if there are any.
+  const std::int64_t warm_up = streams.streams() > 1 ? kWarmUp / kRow : 0;
+  const std::int64_t most = options.max_batches > 0 ? options.max_batches + warm_up : 0;
   const Communicator::Share rows = ranks.share(streams.streams());
   const std::int64_t batches = rows.size() > 0 ? scored_batches(streams, most) : 0;
   TextBatch batch;

@@ -143,4 +143,6 @@ TEST_CASE("recurrent evaluation: some batches alone are of every stream") {
   // The first two batches of all streams but the first only warm the state up. A row has 128 tokens.
   CHECK(evaluate(toy.model, text, {.batch = 4, .max_batches = 1}).tokens == (3 + 3) * 128);
   CHECK(evaluate(toy.model, text, {.batch = 4, .max_batches = 2}).tokens == (4 + 3 * 2) * 128);
+  // A single stream has none to warm up.
+  CHECK(evaluate(toy.model, text, {.batch = 1, .max_batches = 2}).tokens == 2 * 128);
 }
