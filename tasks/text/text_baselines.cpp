@@ -95,7 +95,9 @@ Baselines text_baselines(const CausalModel& model, const LanguageData& data, con
                  .tokens = ngrams.tokens(),
                  .of = data.train.size()},
       .xz = std::nullopt};
-  if (options.max_batches > 0 || !has_bytes || data.valid->text_bytes() == 0) return found;
+  // Unknown tokens stand for bytes of the text that are not known here.
+  const bool has_text = has_bytes && data.valid_unknown == 0 && data.valid->text_bytes() > 0;
+  if (options.max_batches > 0 || !has_text) return found;
   // xz takes 12 bytes of memory for each byte of text: at most an eighth of the machine's.
   const std::int64_t most = std::min(
       {kMaxXzBytes, machine_memory_bytes() / (8 * 12), static_cast<std::int64_t>(0.5 * seconds * kXzBytesPerSecond)});

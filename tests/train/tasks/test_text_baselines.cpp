@@ -106,6 +106,22 @@ TEST_CASE("baselines: tokens of a very uneven length leave xz no text, or none t
   CHECK_FALSE(shorter->xz);
 }
 
+TEST_CASE("baselines: xz is left out where the validation text has an unknown word, whose bytes are not known") {
+  const CacheFolder folder;
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "a b c d e f g h ";
+  Config config = toy_config();
+  config.tokenizer.kind = TokenizerKind::word;
+  remove_corpus(config), config.data.text = {folder.write("train.txt", text).string()};
+  config.data.valid = {folder.write("valid.txt", text + "unheard " + text).string()};
+  Toy toy(config);
+  REQUIRE(toy.data.valid_unknown > 0);
+  REQUIRE(toy.objective.has_bits_per_byte());
+  const std::optional<Baselines> found = toy.objective.baselines(kLong, {});
+  REQUIRE(found);
+  CHECK_FALSE(found->xz);
+}
+
 TEST_CASE("baselines: xz compresses the validation text after the training text") {
   const CacheFolder folder;
   Toy toy;
