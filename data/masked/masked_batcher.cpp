@@ -68,7 +68,9 @@ void MaskedBatcher::draw(std::uint32_t step, std::uint32_t micro_step, MaskedBat
     const auto begin = static_cast<std::int64_t>(random.below(tokens_.size() - block_size() + 1));
     RowPlan plan{{begin, first_}, {begin + first_, second_}, 0};
     if (options_.pairs && random.below(2) == 1) {
-      plan.second.begin = static_cast<std::int64_t>(random.below(tokens_.size() - second_ + 1));
+      const std::int64_t follows = plan.second.begin;  // there are others, since the first segment is not empty
+      while (plan.second.begin == follows)
+        plan.second.begin = static_cast<std::int64_t>(random.below(tokens_.size() - second_ + 1));
       plan.label = 1;
     }
     write(plan, &key, row, out);

@@ -262,3 +262,22 @@ TEST_CASE("masked rows: the second segment follows the first in half of the rows
   CHECK(by_chance <= 3);
   CHECK(deviations(follow, total, 0.5) < 4);
 }
+
+TEST_CASE("masked rows: a second segment from elsewhere is never the one that follows, even in a text of one row") {
+  const auto tokenizer = letters();
+  const std::vector<std::int32_t> text = numbers(17, 26);
+  const MaskedBatcher rows(view_of(text), *tokenizer, {.batch = 400, .length = 20, .pairs = true});
+  MaskedBatch batch;
+  rows.draw(1, 0, batch);
+  std::array<std::int64_t, 10> begins{};  // how often each place is that of a second segment from elsewhere
+  std::int64_t elsewhere = 0;
+  for (std::int64_t row = 0; row < batch.rows; ++row) {
+    const std::int32_t begin = restored(batch, row)[11];
+    CHECK((begin == 9) == (batch.sentence_labels[row] == 0));
+    if (batch.sentence_labels[row] == 0) continue;
+    ++begins.at(begin);
+    ++elsewhere;
+  }
+  CHECK(elsewhere > 150);
+  for (std::size_t begin = 0; begin < 9; ++begin) CHECK(deviations(begins[begin], elsewhere, 1.0 / 9) < 4);
+}
