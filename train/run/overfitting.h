@@ -13,7 +13,8 @@ struct Overfitting {
   std::int64_t step = 0;      // the step of the best evaluation
   double best = 0, last = 0;  // the validation losses of the best and of the last evaluation
   // The mean training loss between the best evaluation and the evaluation before it, and likewise for the last
-  // evaluation.
+  // evaluation. Where no step between them was logged, `before` is that of the first later evaluation that has one, and
+  // `after` that of the last earlier one.
   double before = 0, after = 0;
 };
 

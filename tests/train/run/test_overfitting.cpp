@@ -42,6 +42,24 @@ TEST_CASE("overfitting: the validation loss rises from its minimum while the tra
   CHECK_FALSE(find_overfitting({}, 0));
 }
 
+TEST_CASE("overfitting: evaluations between which no step was logged count too") {
+  std::vector<Json> lines = run_of({{5, 5.5}, {4, 5}, {3.75, 5.25}, {3.5, 5.5}, {3, 6}});
+  const std::vector<Json> all = lines;
+  std::erase_if(lines, [](const Json& line) { return line["step"] == 20 && line.contains("loss"); });
+  std::erase_if(lines, [](const Json& line) { return line["step"] == 15; });
+  std::erase_if(lines, [](const Json& line) { return line["step"] >= 45 && line.contains("loss"); });
+  REQUIRE(lines.size() + 4 == all.size());
+  const auto found = find_overfitting(loss_curve(lines), 20);
+  REQUIRE(found);
+  CHECK(found->step == 20);
+  CHECK(found->best == 5);
+  CHECK(found->last == 6);
+  CHECK(found->before == 3.75);
+  CHECK(found->after == 3.5);
+  std::erase_if(lines, [](const Json& line) { return line.contains("loss"); });
+  CHECK_FALSE(find_overfitting(loss_curve(lines), 20));
+}
+
 TEST_CASE("overfitting: with label smoothing the plain loss is compared") {
   std::vector<Json> lines = run_of({{4, 5}, {3.5, 6}});
   for (Json& line : lines) {
