@@ -18,7 +18,7 @@ std::unique_ptr<Tokenizer> dummy_tokenizer(const ResolvedConfig& config, std::ve
 std::unique_ptr<Tokenizer> dummy_text_tokenizer(const ResolvedConfig& config, const RunFolder* run) {
   if (run) return Tokenizer::load(run->tokenizer());
   if (!config.tokenizer.file.empty()) return Tokenizer::load(config.tokenizer.file);
-  const bool documents = config.data.document != DocumentEnd::none;
+  const bool documents = config.data.document != DocumentEnd::none || config.data.within_document;
   return dummy_tokenizer(config, tokenizer_options(config, documents).special_tokens);
 }
 

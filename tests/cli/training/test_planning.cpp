@@ -86,6 +86,18 @@ TEST_CASE("planning: of a long validation text the beginning is evaluated, and c
   CHECK(box.metrics("run").back()["eval_bits_per_byte"] == doctest::Approx(bits).epsilon(1e-6));
 }
 
+TEST_CASE("planning: a few JSON lines are read by characters, and no token looks at another document") {
+  const Sandbox box("gpt");
+  std::string lines;
+  for (int i = 0; i < 300; ++i) lines += "{\"text\": \"A short document, " + std::to_string(i) + ".\"}\n";
+  box.write("documents.jsonl", lines);
+  const Outcome run = box.succeed("train --data.text documents.jsonl --minutes 0.02 --out run");
+  INFO(run.err);
+  const tapeformer::Config config = tapeformer::load_run_config(box / "run/config.toml");
+  CHECK((config.tokenizer.kind == tapeformer::TokenizerKind::character));
+  CHECK(config.data.within_document);
+}
+
 TEST_CASE("planning: on resume, minutes take the place of the steps that a run has done") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 2 --schedule.kind wsd --schedule.total 0");
