@@ -85,7 +85,13 @@ class Splitter {
     }
     return false;
   }
-  std::int64_t consumed() const { return bytes_.consumed(); }
+  // The bytes of the file, as stored, up to the end of what was given; of a compressed file, about.
+  std::int64_t consumed() const {
+    const std::size_t held = begin_ < buffer_.size() ? std::min(buffer_.size() - begin_, count_) : 0;
+    if (held == 0) return bytes_.consumed();
+    const double given = static_cast<double>(count_ - held) / static_cast<double>(count_);
+    return before_ + static_cast<std::int64_t>(given * static_cast<double>(bytes_.consumed() - before_));
+  }
 
  private:
   bool cuts_lines() const { return delimiter_ == "\n"; }
@@ -94,15 +100,18 @@ class Splitter {
     begin_ = 0;
     const std::size_t kept = buffer_.size();
     buffer_.resize(kept + kReadBytes);
-    const std::size_t count = bytes_.read(std::span(buffer_).subspan(kept));
-    buffer_.resize(kept + count);
-    ended_ = count == 0;
+    before_ = bytes_.consumed();
+    count_ = bytes_.read(std::span(buffer_).subspan(kept));
+    buffer_.resize(kept + count_);
+    ended_ = count_ == 0;
   }
 
   TextBytes bytes_;
   std::string_view delimiter_;
   std::string buffer_;
   std::size_t begin_ = 0;
+  std::size_t count_ = 0;    // the bytes that the last read gave
+  std::int64_t before_ = 0;  // of the file, as stored, that were read before it
   bool ended_ = false, finished_ = false;
 };
 

@@ -14,10 +14,14 @@
 namespace tapeformer {
 namespace {
 
+TextSize size_of_valid(const Config::Data& data) {
+  return size_of_documents(data.valid, {.document = data.document, .field = data.text_field});
+}
+
 // The size of the training text; is_utf8 is of the validation text too, which the tokenizer has to encode as well.
 TextSize size_of_texts(const Config::Data& data) {
   TextSize size = size_of_text(data);
-  size.is_utf8 = size.is_utf8 && (data.valid.empty() || size_of_files(data.valid).is_utf8);
+  size.is_utf8 = size.is_utf8 && (data.valid.empty() || size_of_valid(data).is_utf8);
   return size;
 }
 
@@ -26,7 +30,7 @@ DataSize in_tokens(const Config& config, const TextSize& text, double of_token) 
   const double all = text.bytes / of_token;
   const bool has_valid = !config.data.valid.empty();
   const double share = has_valid ? 0 : config.data.valid_fraction;
-  double validation = has_valid ? size_of_files(config.data.valid).bytes / of_token : all * share;
+  double validation = has_valid ? size_of_valid(config.data).bytes / of_token : all * share;
   if (const auto most = static_cast<double>(config.data.valid_bytes); most > 0)
     validation = std::min(validation, most / of_token);
   return {.unique = all * (1 - share), .validation = validation, .token_worth = token_worth(vocab_size(config, text))};

@@ -58,6 +58,15 @@ void end_with_character(FilesBeginning& sample) {
     sample.text.resize(invalid);
 }
 
+void require_files(const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    if (is_read_once(input)) {
+      fail_usage("--minutes: expected text in files, whose size is known, got ",
+                 input == kStandardInput ? "standard input" : input, ", which can be read only once");
+    }
+  }
+}
+
 }  // namespace
 
 TextSize size_of_sample(std::string sample, double times) {
@@ -88,12 +97,7 @@ TextSize size_of_sample(std::string sample, double times) {
 TextSize size_of_files(const std::vector<std::string>& inputs) {
   double stored = 0;
   FilesBeginning sample;
-  for (const std::string& input : inputs) {
-    if (is_read_once(input)) {
-      fail_usage("--minutes: expected text in files, whose size is known, got ",
-                 input == kStandardInput ? "standard input" : input, ", which can be read only once");
-    }
-  }
+  require_files(inputs);
   const std::vector<std::filesystem::path> paths = expand_inputs(inputs);
   for (const std::filesystem::path& path : paths) {
     stored += static_cast<double>(std::filesystem::file_size(path));
@@ -107,8 +111,28 @@ TextSize size_of_files(const std::vector<std::string>& inputs) {
   return size_of_sample(std::move(sample.text), times);
 }
 
+TextSize size_of_documents(const std::vector<std::string>& inputs, const TextOptions& options) {
+  require_files(inputs);
+  const auto reader = FileText(expand_inputs(inputs), options).read();
+  FilesBeginning sample;
+  SourceFragment fragment;
+  bool ended = false;
+  while (!sample.is_full()) {
+    ended = !reader->next(fragment);
+    if (ended) break;
+    sample.text += fragment.text;
+    if (fragment.bound == Bound::document) sample.text += '\n';
+  }
+  const double bytes = static_cast<double>(sample.text.size()) / (ended ? 1 : reader->share());
+  // A document may be longer than a sample.
+  if (sample.is_full()) sample.text.resize(tuning::kSampleBytes);
+  end_with_character(sample);
+  const double times = bytes / static_cast<double>(sample.text.size());
+  return size_of_sample(std::move(sample.text), times);
+}
+
 TextSize size_of_text(const Config::Data& data) {
-  if (data.corpus.empty()) return size_of_files(data.text);
+  if (data.corpus.empty()) return size_of_documents(data.text, {.document = data.document, .field = data.text_field});
   constexpr std::int64_t kLines = 1000;
   const std::int64_t lines = std::min(data.lines, kLines);
   const std::string sample = generate_corpus(data.corpus, lines, static_cast<std::uint64_t>(data.seed));

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/text/text_source.h"
 #include "tasks/plan/plan.h"
 
 namespace tapeformer {
@@ -26,6 +27,9 @@ TextSize size_of_sample(std::string sample, double times = 1);
 // assumed to go on as they begin. Throws Error as expand_inputs() and open_bytes() do and if there is no text in them,
 // and UsageError for what can be read only once.
 TextSize size_of_files(const std::vector<std::string>& inputs);
+// Returns in the same way the size of the documents that training reads from such files (FileText), each with a line
+// end, which stands for the token after it. Throws Error as FileText does, too.
+TextSize size_of_documents(const std::vector<std::string>& inputs, const TextOptions& options);
 // Returns the size of the text or corpus that a configuration trains on, in the same way.
 TextSize size_of_text(const Config::Data& data);
 

@@ -1,0 +1,58 @@
+// What plans read of the training data, in its formats.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tasks/plan/text_size.h"
+#include "tests/data/texts.h"
+#include "tests/temp_folder.h"
+#include "tests/train/plan/fake_timer.h"
+
+using namespace tapeformer;
+
+namespace {
+
+PlanRequest request_of(FakeMachine& machine) {
+  return {.given = {}, .given_keys = {}, .minutes = 1, .step_seconds = machine.timer()};
+}
+
+}  // namespace
+
+TEST_CASE("plan: the size of JSON lines is that of the documents that training reads from them") {
+  const TempFolder folder;
+  const auto lines = [](int count, std::size_t other) {
+    std::string text;
+    for (int i = 0; i < count; ++i)
+      text += fmt::format("{{\"text\": \"Document {:06}\", \"page\": \"{}\"}}\n", i, std::string(other, 'x'));
+    return text;
+  };
+  const TextSize few = size_of_documents({folder.write("few.jsonl", lines(300, 5000)).string()}, TextOptions{});
+  CHECK(few.bytes == 300 * 16);  // each with its end
+  CHECK(few.words == 301);
+  const std::string many = lines(100'000, 20);
+  for (const bool packed : {false, true}) {
+    CAPTURE(packed);
+    const auto path = folder.write(packed ? "many.jsonl.gz" : "many.jsonl", packed ? gzip(many) : many);
+    const TextSize size = size_of_documents({path.string()}, TextOptions{});
+    CHECK(size.bytes == doctest::Approx(1.6e6).epsilon(packed ? 0.05 : 1e-3));
+    CHECK(std::ssize(size.sample) == tuning::kSampleBytes);
+  }
+  const TextOptions pages{.document = DocumentEnd::none, .field = "page"};
+  CHECK(size_of_documents({(folder.path / "few.jsonl").string()}, pages).bytes ==
+        doctest::Approx(300 * 5001).epsilon(1e-3));
+}
+
+TEST_CASE("plan: characters that JSON lines write as escapes count as themselves") {
+  const TempFolder folder;
+  std::string text;
+  for (int i = 0; i < 1000; ++i) {
+    text += "{\"text\": \"";
+    for (int k = 0; k < 40; ++k) text += fmt::format("\\u{:04x}", 0x4e00 + (40 * i + k) % 2500);
+    text += "\"}\n";
+  }
+  FakeMachine machine;
+  PlanRequest request = request_of(machine);
+  request.given.data.text = {folder.write("text.jsonl", text).string()};
+  const Plan plan = make_plan(request);
+  CHECK(chosen(plan, "tokenizer.kind") == "bpe");
+  CHECK(size_of_text(request.given.data).different == 2501);  // with the end of a document
+}
