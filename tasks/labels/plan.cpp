@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/error.h"
+#include "core/text/joined.h"
 #include "tasks/labels/label_task.h"
 #include "tasks/plan/rules.h"
 #include "tasks/plan/sizes.h"
@@ -16,6 +18,28 @@ namespace {
 // Returns the number of tokens in a step on the random data with which steps are timed (dummy_examples()).
 double dummy_tokens_of_step(const ResolvedConfig& config) {
   return static_cast<double>(config.train.batch * config.train.accumulate * kDummyLength);
+}
+
+// The texts of some examples, as a tokenizer learns from them, each with a line end.
+struct ExamplesSize {
+  TextSize text;
+  double count = 0;
+};
+
+ExamplesSize size_of_examples(const std::string& file, const Config& config) {
+  require_files({file});
+  const LabelTask& task = find_label_task(config.task.kind);
+  const LabelledFile labelled = task.functions.read(file, config.data.labelled_file_options());
+  check(!labelled.examples.empty(), file, ": expected examples with labels, got none");
+  std::string sample;
+  double bytes = 0;
+  for (const LabelledExample& example : labelled.examples) {
+    const std::string text = joined(example.pieces, " ") + '\n';
+    bytes += static_cast<double>(text.size());
+    if (std::ssize(sample) < tuning::kSampleBytes) sample += text;
+  }
+  const double times = bytes / static_cast<double>(sample.size());
+  return {size_of_sample(std::move(sample), times), static_cast<double>(labelled.examples.size())};
 }
 
 // Chooses the family and the tokenizer of a model that learns from scratch.
@@ -43,10 +67,7 @@ Plan plan_labels(const PlanRequest& request) {
   PlanDraft draft(request);
   choose_clock(draft);
   const Config::Data& files = request.given.data;
-  const LabelTask& task = find_label_task(request.given.task.kind);
-  const bool words = !task.pooled && !task.extracts_span;  // a line is a word, and an empty line ends a sentence
-  const TextSize text = size_of_files({files.labels});
-  const double examples = std::max(1.0, words && text.empty_lines > 0 ? text.empty_lines : text.lines);
+  const auto [text, examples] = size_of_examples(files.labels, request.given);
   if (draft.from_scratch()) choose_encoder(draft, text);
   const double of_token = token_bytes(draft.config().tokenizer, text);
   if (draft.from_scratch()) choose_example_context(draft, text.bytes / examples / of_token);
@@ -55,7 +76,7 @@ Plan plan_labels(const PlanRequest& request) {
   const double share = files.valid_labels.empty() ? files.valid_fraction : 0;
   const double valid = share > 0                    ? share * text.bytes
                        : files.valid_labels.empty() ? 0
-                                                    : size_of_files({files.valid_labels}).bytes;
+                                                    : size_of_examples(files.valid_labels, request.given).text.bytes;
   const DataSize data{.unique = std::max(1.0, (1 - share) * text.bytes / of_token), .validation = valid / of_token};
   SizedDraft sized = choose_size(draft, tuning::kEncoderSizes, data, dummy_tokens_of_step, [&](PlanDraft& tried) {
     const RateRule scratch{.adam = tuning::kLabelRate, .adam_power = tuning::kLabelPower};

@@ -58,6 +58,27 @@ void end_with_character(FilesBeginning& sample) {
     sample.text.resize(invalid);
 }
 
+}  // namespace
+
+TextSize size_of_sample(std::string sample, double times) {
+  std::unordered_set<std::string_view> different;
+  double characters = 0, lines = 0;
+  for (std::size_t at = 0; at < sample.size();) {
+    const auto length = static_cast<std::size_t>(read_utf8(sample, at).length);
+    different.insert(std::string_view(sample).substr(at, length));
+    lines += sample[at] == '\n';
+    ++characters;
+    at += length;
+  }
+  return {.bytes = times * static_cast<double>(sample.size()),
+          .characters = times * characters,
+          .lines = times * lines,
+          .different = different.size(),
+          .words = different_words(sample),
+          .is_utf8 = find_invalid_utf8(sample) == std::string::npos,
+          .sample = std::move(sample)};
+}
+
 void require_files(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     if (is_read_once(input)) {
@@ -65,33 +86,6 @@ void require_files(const std::vector<std::string>& inputs) {
                  input == kStandardInput ? "standard input" : input, ", which can be read only once");
     }
   }
-}
-
-}  // namespace
-
-TextSize size_of_sample(std::string sample, double times) {
-  std::unordered_set<std::string_view> different;
-  double characters = 0, lines = 0, empty_lines = 0;
-  std::size_t line = 0;  // where the present line begins
-  for (std::size_t at = 0; at < sample.size();) {
-    const auto length = static_cast<std::size_t>(read_utf8(sample, at).length);
-    different.insert(std::string_view(sample).substr(at, length));
-    if (sample[at] == '\n') {
-      ++lines;
-      empty_lines += line > 0 && (at == line || (at == line + 1 && sample[line] == '\r'));
-      line = at + 1;
-    }
-    ++characters;
-    at += length;
-  }
-  return {.bytes = times * static_cast<double>(sample.size()),
-          .characters = times * characters,
-          .lines = times * lines,
-          .empty_lines = times * empty_lines,
-          .different = different.size(),
-          .words = different_words(sample),
-          .is_utf8 = find_invalid_utf8(sample) == std::string::npos,
-          .sample = std::move(sample)};
 }
 
 TextSize size_of_files(const std::vector<std::string>& inputs) {
@@ -169,7 +163,7 @@ double token_bytes(const Config::Tokenizer& tokenizer, const TextSize& text, std
           ? train_tokenizer({.kind = word_of(tokenizer.kind), .vocab = tokenizer.vocab, .special_tokens = {}},
                             learned_from)
           : Tokenizer::load(tokenizer.file);
-  if (encoder->kind() == word_of(TokenizerKind::character)) return character;  // it may refuse a tab before a label
+  if (encoder->kind() == word_of(TokenizerKind::character)) return character;  // it may refuse the end of a line
   const auto tokens = static_cast<double>(encoder->encode(text.sample).size());
   return static_cast<double>(text.sample.size()) / std::max(tokens, 1.0);
 }

@@ -13,8 +13,7 @@ namespace tapeformer {
 struct TextSize {
   double bytes = 0;           // of all text, decompressed
   double characters = 0;      // estimated
-  double lines = 0;           // estimated, with the empty ones
-  double empty_lines = 0;     // estimated
+  double lines = 0;           // estimated
   std::size_t different = 0;  // different characters in the sample
   std::size_t words = 0;      // different words in the sample, between white space
   bool is_utf8 = true;        // whether the sample is valid UTF-8, as a tokenizer of characters needs it
@@ -23,6 +22,8 @@ struct TextSize {
 
 // Returns the size of a text that is `times` as long as this sample of it.
 TextSize size_of_sample(std::string sample, double times = 1);
+// Throws UsageError for what can be read only once: a plan reads its data, and then the training does.
+void require_files(const std::vector<std::string>& inputs);
 // Reads the beginning of the files, at most tuning::kSampleBytes of each and of all together. Compressed files are
 // assumed to go on as they begin. Throws Error as expand_inputs() and open_bytes() do and if there is no text in them,
 // and UsageError for what can be read only once.

@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tasks/plan/text_size.h"
 #include "tests/data/texts.h"
 #include "tests/temp_folder.h"
@@ -13,6 +15,11 @@ namespace {
 
 PlanRequest request_of(FakeMachine& machine) {
   return {.given = {}, .given_keys = {}, .minutes = 1, .step_seconds = machine.timer()};
+}
+
+std::string reason(const Plan& plan, std::string_view key) {
+  const auto found = std::ranges::find(plan.keys, key, &PlannedKey::key);
+  return found == plan.keys.end() ? "" : found->reason;
 }
 
 }  // namespace
@@ -55,4 +62,33 @@ TEST_CASE("plan: characters that JSON lines write as escapes count as themselves
   const Plan plan = make_plan(request);
   CHECK(chosen(plan, "tokenizer.kind") == "bpe");
   CHECK(size_of_text(request.given.data).different == 2501);  // with the end of a document
+}
+
+TEST_CASE("plan: examples with labels are counted in the formats in which training reads them") {
+  const TempFolder folder;
+  FakeMachine machine;
+  PlanRequest request = request_of(machine);
+  const auto plan_of = [&](const char* kind, const std::string& name, const std::string& text) {
+    request.given.task.kind = kind;
+    request.given.data.labels = folder.write(name, text).string();
+    return make_plan(request);
+  };
+  const auto repeated = [](const std::string& text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += text;
+    return all;
+  };
+  const std::string lines = repeated("good,\nred ball\n\n", 10);
+  const Plan csv = plan_of("classify", "labels.csv", "text,label\n" + repeated('"' + lines + "\",good\n", 200));
+  CHECK(reason(csv, "train.batch") == "200 examples");
+  CHECK(*resolve(csv.config).context() >= 256);
+
+  const Plan conll = plan_of("tag", "labels.conll", repeated(repeated("ball NN B-NP O\n", 9) + "\n", 300));
+  CHECK(reason(conll, "train.batch") == "300 examples");
+  CHECK(chosen(conll, "model.context") == "64");
+
+  const std::string page(10'000, 'x'), object = R"({"label": 1, "page": ")" + page + R"(", "text": "ball"})";
+  const Plan json = plan_of("classify", "labels.jsonl", repeated(object + '\n', 200));
+  CHECK(reason(json, "train.batch") == "200 examples");
+  CHECK(reason(json, "tokenizer.vocab") == "1000 bytes of text with 4 different characters");
 }
