@@ -29,10 +29,11 @@ void choose_rates_for_vocab(PlanDraft& draft, std::int64_t vocab) {
                 .adam_reason = share < 1 ? fmt::format(", and {:.2g} of that for a small vocabulary", share) : ""});
 }
 
-void choose_batch(PlanDraft& draft, std::int64_t step_tokens, std::string reason) {
+// Chooses the rows of a batch for a training of so many tokens.
+void choose_batch(PlanDraft& draft, std::int64_t step_tokens, double tokens) {
   const std::int64_t row = draft.integer("train.accumulate") * draft.integer("model.context");
-  const std::int64_t rows = step_tokens / row;
-  draft.choose("train.batch", std::max<std::int64_t>(rows, 1), std::move(reason));
+  const std::int64_t rows = std::max<std::int64_t>(step_tokens / row, 1);
+  draft.choose("train.batch", rows, steps_reason(tokens, static_cast<double>(rows * row)));
 }
 
 // Cuts a step into micro-steps where its activations would take too much memory.
@@ -64,13 +65,12 @@ double tokens_of_evaluation_batch(const ResolvedConfig& config) {
 
 SizedDraft choose_gpt(PlanDraft draft, const DataSize& data, std::int64_t vocab) {
   choose_blocks(draft);
-  choose_batch(draft, tuning::kFirstStepTokens, "");
+  choose_batch(draft, tuning::kFirstStepTokens, 0);
   SizedDraft sized = choose_size(draft, tuning::kGptSizes, data, tokens_of_step,
                                  [&](PlanDraft& tried) { choose_rates_for_vocab(tried, vocab); });
   const std::int64_t step_tokens = step_tokens_for(sized.tokens, tuning::kFewestStepTokens);
   choose_micro_steps(sized.draft, step_tokens);
-  choose_batch(sized.draft, step_tokens,
-               fmt::format("{} tokens in about {:.0f} steps", amount(sized.tokens), tuning::kWantedSteps));
+  choose_batch(sized.draft, step_tokens, sized.tokens);
   choose_matmul(sized, tokens_of_step);
   return sized;
 }

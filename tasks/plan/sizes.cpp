@@ -123,6 +123,16 @@ std::string amount(double value) {
   return fmt::format("{:.0f}", value);
 }
 
+std::string steps_reason(double tokens, double step_tokens) {
+  constexpr double kAbout = 1.5;  // a step's tokens are the nearest power of two
+  const double steps = tokens / step_tokens;
+  const char* const limit = kAbout * steps < tuning::kWantedSteps   ? "least"
+                            : steps > kAbout * tuning::kWantedSteps ? "most"
+                                                                    : nullptr;
+  const std::string of_steps = fmt::format("{} tokens in about {} steps", amount(tokens), amount(std::max(1.0, steps)));
+  return limit ? fmt::format("{}, which have at {} {:.0f} tokens", of_steps, limit, step_tokens) : of_steps;
+}
+
 SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::ModelSize> sizes, const DataSize& data,
                        const StepTokens& step_tokens, const std::function<void(PlanDraft&)>& with_rates) {
   std::optional<SizedDraft> best;

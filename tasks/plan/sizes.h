@@ -83,6 +83,10 @@ std::int64_t no_step_limit(std::int64_t sync_every);
 // rate falls in the last `cooldown` of the steps, as a share.
 void choose_clock(PlanDraft& draft, double cooldown = tuning::kCooldown);
 
+// Returns the reason for the tokens of a step in a training of `tokens` tokens: how many steps it has, and where these
+// are not about tuning::kWantedSteps, the limit that a step's tokens are at.
+std::string steps_reason(double tokens, double step_tokens);
+
 // Returns a number in words for PlannedKey::reason: "1.2 million".
 std::string amount(double value);
 

@@ -67,11 +67,11 @@ double target_token_bytes(const Config& config, const TextSize& target) {
 // Chooses the number of micro-steps in a step: fewer in a short training, so that it still has enough steps.
 void choose_micro_steps(PlanDraft& draft, double tokens) {
   const std::int64_t batch = std::max<std::int64_t>(draft.integer("train.batch_tokens"), 1);
-  draft.choose("train.accumulate",
-               std::clamp<std::int64_t>(step_tokens_for(tokens, tuning::kFewestPairStepTokens) / batch, 1,
-                                        tuning::kMostPairMicroSteps),
-               fmt::format("{} tokens in about {:.0f} steps, of sentences of several lengths", amount(tokens),
-                           tuning::kWantedSteps));
+  const std::int64_t micro_steps = std::clamp<std::int64_t>(
+      step_tokens_for(tokens, tuning::kFewestPairStepTokens) / batch, 1, tuning::kMostPairMicroSteps);
+  draft.choose(
+      "train.accumulate", micro_steps,
+      steps_reason(tokens, static_cast<double>(micro_steps * batch)) + "; each micro-step has a length of its own");
 }
 
 // Chooses when BLEU is computed, and of how many sentences.

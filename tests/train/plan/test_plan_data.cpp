@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tasks/plan/sizes.h"
 #include "tasks/plan/text_size.h"
 #include "tests/data/texts.h"
 #include "tests/temp_folder.h"
@@ -91,4 +92,14 @@ TEST_CASE("plan: examples with labels are counted in the formats in which traini
   const Plan json = plan_of("classify", "labels.jsonl", repeated(object + '\n', 200));
   CHECK(reason(json, "train.batch") == "200 examples");
   CHECK(reason(json, "tokenizer.vocab") == "1000 bytes of text with 4 different characters");
+}
+
+TEST_CASE("plan: the reason for a batch tells the steps that the training has") {
+  CHECK(steps_reason(6e6, 2048) == "6 million tokens in about 2930 steps");
+  CHECK(steps_reason(2.2e5, 2048) == "220 thousand tokens in about 107 steps, which have at least 2048 tokens");
+  CHECK(steps_reason(1e9, 32768) == "1 billion tokens in about 31 thousand steps, which have at most 32768 tokens");
+  FakeMachine machine{.flops = 1e8};
+  PlanRequest request = request_of(machine);
+  request.given.data.corpus = "stories";
+  CHECK(reason(make_plan(request), "train.batch").ends_with(" steps, which have at least 2048 tokens"));
 }
