@@ -109,7 +109,8 @@ inline constexpr double kCheckpointMinutes = 5;
 inline constexpr std::int64_t kBleuScores = 3, kFewestBleuSentences = 50, kMostBleuSentences = 1000;
 inline constexpr double kBleuSentencesOfMinute = 100;
 // Sentences of a translation are read by characters if they have at most kCharSentence characters on average. The
-// context is kSentenceContext times the mean number of tokens, rounded to a power of two.
+// context is kSentenceContext times the mean number of tokens, of a translation on the longer side, rounded to a power
+// of two.
 inline constexpr double kCharSentence = 30, kSentenceContext = 5;
 inline constexpr std::int64_t kLeastSentenceContext = 64, kMostSentenceContext = 512;
 // Conversations: the share of them that fit into the context, unless it would be longer than kMostConversationContext.

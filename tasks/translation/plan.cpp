@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/text/lines.h"
 #include "tasks/plan/rules.h"
 #include "tasks/plan/sizes.h"
 #include "tasks/plan/text_size.h"
@@ -19,49 +20,65 @@ double target_tokens_of_step(const ResolvedConfig& config) {
   return static_cast<double>(rows * train.accumulate);
 }
 
-// The target side of some parallel text.
-struct TargetSize {
-  TextSize text;
+// Some parallel text.
+struct PairSize {
+  TextSize source, target;
   double sentences = 0;
 
   double mean(double all) const { return all / std::max(sentences, 1.0); }
 };
 
-// `whole`: whether the text has both sides, of which the target is taken to be one half.
-TargetSize target_size(TextSize text, bool whole) {
-  const double sentences = text.lines;
-  if (whole) text.bytes /= 2, text.characters /= 2;
-  return {std::move(text), sentences};
+PairSize size_of_sides(const std::string& source, const std::string& target) {
+  TextSize of_target = size_of_files({target});
+  const double sentences = of_target.lines;
+  return {size_of_files({source}), std::move(of_target), sentences};
 }
 
-TargetSize training_pairs(const Config::Data& data) {
-  if (!data.target.empty()) return target_size(size_of_files({data.target}), false);
-  return target_size(data.pairs.empty() ? size_of_text(data) : size_of_files({data.pairs}), true);
+// Cuts a text whose lines are source, tab, target.
+PairSize size_of_pairs(const TextSize& text) {
+  std::string source, target;
+  for_each_line(text.sample, [&](std::string_view line, std::size_t) {
+    const std::size_t tab = std::min(line.find('\t'), line.size());
+    source.append(line.substr(0, tab)) += '\n';
+    target.append(line.substr(std::min(tab + 1, line.size()))) += '\n';
+  });
+  const double times = text.bytes / static_cast<double>(text.sample.size());
+  return {size_of_sample(std::move(source), times), size_of_sample(std::move(target), times), text.lines};
 }
 
-std::optional<TargetSize> validation_pairs(const Config::Data& data) {
-  if (!data.valid_target.empty()) return target_size(size_of_files({data.valid_target}), false);
-  if (!data.valid_pairs.empty()) return target_size(size_of_files({data.valid_pairs}), true);
+PairSize training_pairs(const Config::Data& data) {
+  if (!data.target.empty()) return size_of_sides(data.source, data.target);
+  return size_of_pairs(data.pairs.empty() ? size_of_text(data) : size_of_files({data.pairs}));
+}
+
+std::optional<PairSize> validation_pairs(const Config::Data& data) {
+  if (!data.valid_target.empty()) return size_of_sides(data.valid_source, data.valid_target);
+  if (!data.valid_pairs.empty()) return size_of_pairs(size_of_files({data.valid_pairs}));
   return std::nullopt;
 }
 
-void choose_pair_tokenizer(PlanDraft& draft, const TargetSize& target) {
+void choose_pair_tokenizer(PlanDraft& draft, const PairSize& pairs) {
   if (draft.is_given("tokenizer.file")) return;
-  const double characters = target.mean(target.text.characters);
+  const double characters = pairs.mean(pairs.source.characters + pairs.target.characters) / 2;
   const bool short_ones = characters <= tuning::kCharSentence;
   const std::string reason =
-      fmt::format("{} pairs of sentences, of about {:.0f} characters", amount(target.sentences), characters);
+      fmt::format("{} pairs of sentences, of about {:.0f} characters", amount(pairs.sentences), characters);
   draft.choose("tokenizer.kind", std::string(short_ones ? "char" : "bpe"), reason);
   if (draft.text("tokenizer.kind") != "bpe") return;
-  draft.choose("tokenizer.vocab", vocab_for(target.sentences, tuning::kPairVocab), reason);
+  draft.choose("tokenizer.vocab", vocab_for(pairs.sentences, tuning::kPairVocab), reason);
 }
 
-// A joint tokenizer learns from both sides; otherwise the target side has one of its own.
-double target_token_bytes(const Config& config, const TextSize& target) {
-  Config::Tokenizer tokenizer = config.tokenizer;
-  if (!tokenizer.joint) tokenizer.file = tokenizer.target_file;
-  const bool apart = tokenizer.joint && tokenizer.file.empty() && !config.data.source.empty();
-  return token_bytes(tokenizer, target, apart ? size_of_files({config.data.source}).sample : "");
+// The bytes of a token on each side. A joint tokenizer learns from both sides; otherwise each has one of its own.
+struct SideTokenBytes {
+  double source, target;
+};
+
+SideTokenBytes side_token_bytes(const Config& config, const PairSize& pairs) {
+  Config::Tokenizer of_target = config.tokenizer;
+  if (!of_target.joint) of_target.file = of_target.target_file;
+  const auto also = [&](const TextSize& other) { return of_target.joint ? other.sample : std::string(); };
+  return {.source = token_bytes(config.tokenizer, pairs.source, also(pairs.target)),
+          .target = token_bytes(of_target, pairs.target, also(pairs.source))};
 }
 
 // Chooses the number of micro-steps in a step: fewer in a short training, so that it still has enough steps.
@@ -100,20 +117,21 @@ Plan plan_translation(const PlanRequest& request) {
         draft.integer("train.batch"));
   }
   choose_clock(draft, tuning::kTranslationCooldown);
-  const TargetSize target = training_pairs(request.given.data);
-  choose_pair_tokenizer(draft, target);
-  const double of_token = target_token_bytes(draft.config(), target.text);
+  const PairSize pairs = training_pairs(request.given.data);
+  choose_pair_tokenizer(draft, pairs);
+  const SideTokenBytes of_token = side_token_bytes(draft.config(), pairs);
   // Each sentence has an end.
-  const auto tokens = [&](const TargetSize& size) { return size.text.bytes / of_token + size.sentences; };
-  const std::optional<TargetSize> valid = validation_pairs(request.given.data);
+  const auto tokens = [&](const PairSize& size) { return size.target.bytes / of_token.target + size.sentences; };
+  const std::optional<PairSize> valid = validation_pairs(request.given.data);
   const double share = valid ? 0 : request.given.data.valid_fraction;
-  DataSize data{.unique = std::max(1.0, tokens(target) * (1 - share)),
-                .validation = valid ? tokens(*valid) : tokens(target) * share};
-  const double mean = target.mean(tokens(target));
-  draft.choose(
-      "model.context",
-      power_of_two(tuning::kSentenceContext * mean, tuning::kLeastSentenceContext, tuning::kMostSentenceContext),
-      fmt::format("sentences have about {:.0f} tokens", mean));
+  DataSize data{.unique = std::max(1.0, tokens(pairs) * (1 - share)),
+                .validation = valid ? tokens(*valid) : tokens(pairs) * share};
+  const double of_source = pairs.mean(pairs.source.bytes / of_token.source + pairs.sentences),
+               of_target = pairs.mean(tokens(pairs));
+  draft.choose("model.context",
+               power_of_two(tuning::kSentenceContext * std::max(of_source, of_target), tuning::kLeastSentenceContext,
+                            tuning::kMostSentenceContext),
+               fmt::format("sources have about {:.0f} tokens, targets {:.0f}", of_source, of_target));
   draft.choose(tuning::kTranslationKeys);
   if (!draft.from_scratch()) draft.choose(tuning::kFineTuningKeys);
   const bool muon = draft.text("optimizer.name") == "muon";

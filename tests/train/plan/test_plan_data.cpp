@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tasks/plan/sizes.h"
 #include "tasks/plan/text_size.h"
@@ -92,6 +93,31 @@ TEST_CASE("plan: examples with labels are counted in the formats in which traini
   const Plan json = plan_of("classify", "labels.jsonl", repeated(object + '\n', 200));
   CHECK(reason(json, "train.batch") == "200 examples");
   CHECK(reason(json, "tokenizer.vocab") == "1000 bytes of text with 4 different characters");
+}
+
+TEST_CASE("plan: the sentences of the longer side fit into the context of a translation") {
+  const TempFolder folder;
+  std::string text = "another", sources, targets, pairs;
+  for (int i = 0; i < 100; ++i) text += " sentence";
+  for (int i = 0; i < 500; ++i) {
+    sources += text + '\n';
+    targets += "a sentence\n";
+    pairs += text + "\ta sentence\n";
+  }
+  FakeMachine machine;
+  PlanRequest request = request_of(machine);
+  request.given.model.type = "transformer";
+  Config::Data& data = request.given.data;
+  data.pairs = folder.write("pairs", pairs).string();
+  const std::string both = "sources have about 103 tokens, targets 4";  // with their ends
+  CHECK(reason(make_plan(request), "model.context") == both);
+  data.pairs = "";
+  data.source = folder.write("source", sources).string();
+  data.target = folder.write("target", targets).string();
+  CHECK(reason(make_plan(request), "model.context") == both);
+  CHECK(chosen(make_plan(request), "model.context") == "512");
+  std::swap(data.source, data.target);
+  CHECK(chosen(make_plan(request), "model.context") == "512");
 }
 
 TEST_CASE("plan: the reason for a batch tells the steps that the training has") {
