@@ -82,6 +82,7 @@ Plan plan_instructions(const PlanRequest& request) {
   PlanDraft draft(request);
   require_gpt(draft, "a model that answers");
   const Config::Data& files = request.given.data;
+  require_files({files.conversations, files.valid_conversations});
   const ConversationFile train = training_conversations(files);
   const TextSize size = size_of(train.conversations);
   choose_clock(draft);

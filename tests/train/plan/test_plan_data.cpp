@@ -95,6 +95,21 @@ TEST_CASE("plan: examples with labels are counted in the formats in which traini
   CHECK(reason(json, "tokenizer.vocab") == "1000 bytes of text with 4 different characters");
 }
 
+TEST_CASE("plan: labels and conversations that can be read only once are refused before the speed is measured") {
+  FakeMachine machine;
+  PlanRequest request = request_of(machine);
+  const std::string message =
+      "--minutes: expected text in files, whose size is known, got standard input, which can be read only once";
+  request.given.task.kind = "instructions";
+  request.given.data.conversations = "-";
+  CHECK_THROWS_WITH(make_plan(request), message.c_str());
+  request.given.data.conversations = "";
+  request.given.task.kind = "classify";
+  request.given.data.labels = "-";
+  CHECK_THROWS_WITH(make_plan(request), message.c_str());
+  CHECK(machine.measured.empty());
+}
+
 TEST_CASE("plan: the sentences of the longer side fit into the context of a translation") {
   const TempFolder folder;
   std::string text = "another", sources, targets, pairs;
