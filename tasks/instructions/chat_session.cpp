@@ -4,11 +4,17 @@
 #include <limits>
 
 #include "core/error.h"
+#include "data/chat/template_value.h"
 
 namespace tapeformer {
 namespace {
 
 constexpr std::int64_t kLeastAnswer = 16;  // tokens for which room is made, if the context is long enough
+
+// Throws Error for a text with the byte that marks escapes, which templates would leave out.
+void require_no_escape(std::string_view text, std::string_view what) {
+  check(text.find(kTemplateEscape) == text.npos, what, " has the byte 0xFF, which is no UTF-8");
+}
 
 }  // namespace
 
@@ -19,6 +25,7 @@ ChatSession::ChatSession(const CausalModel& model, const ChatFormat& format, con
       options_(options),
       context_(seen_context(model, options.context)),
       kept_(system.empty() ? 0 : 1) {
+  require_no_escape(system, "the system message");
   options_.stop_token = format.text_end();  // AnswerText finds the end mark
   if (kept_ > 0) messages_.push_back({"system", std::string(system)});
   clear();
@@ -69,6 +76,7 @@ void ChatSession::make_prompt() {
 
 ChatAnswer ChatSession::ask(std::string_view question, const std::function<bool(std::string_view)>& on_text) {
   forgotten_ = read_again_ = 0;
+  require_no_escape(question, "the question");
   const std::vector<ChatMessage> before = messages_;
   messages_.push_back({"user", std::string(question)});
   try {

@@ -25,13 +25,13 @@ struct ChatAnswer {
 class ChatSession {
  public:
   // The model and the format must outlive the object. An empty `system` means that there is no system message. Throws
-  // UsageError as seen_context() does.
+  // UsageError as seen_context() does, and Error for a system message with the byte 0xFF.
   ChatSession(const CausalModel& model, const ChatFormat& format, const GenerateOptions& options,
               std::string_view system = {});
 
   // Answers a question. Calls on_text with each part of the answer as soon as it is known; the answer ends if that
   // returns false. Throws Error, and leaves the conversation as it was before, if the context has no room for the
-  // question or the template refuses it.
+  // question, the template refuses it, or it has the byte 0xFF, which is no UTF-8.
   ChatAnswer ask(std::string_view question, const std::function<bool(std::string_view)>& on_text);
 
   // Forgets the conversation, apart from the system message.

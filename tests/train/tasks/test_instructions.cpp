@@ -193,6 +193,9 @@ TEST_CASE("instructions: a toy learns to answer, and a conversation goes on from
   // A question that is too long leaves the conversation as it was.
   CHECK_THROWS_AS(session.ask(std::string(80, 'a'), {}), Error);
   CHECK(session.forgotten() == 0);
+  // Templates use the byte 0xFF: a question with it is refused, not answered without it.
+  CHECK_THROWS_WITH_AS(answer_of(session, "c\xff"), "the question has the byte 0xFF, which is no UTF-8", Error);
+  CHECK_THROWS_AS(ChatSession(toy->model, format, greedy(5), "brief\xff"), Error);
   CHECK(answer_of(session, "c") == "cc");
   CHECK(std::ranges::equal(session.row(), whole.ids));
 }
