@@ -41,6 +41,11 @@ std::vector<std::vector<Hypothesis>> sample(Decoder& decoder, const std::vector<
 
 }  // namespace
 
+std::int64_t longest_target(const EncoderDecoder& model, std::int64_t wanted, std::int64_t otherwise) {
+  const std::optional<std::int64_t> context = model.context();
+  return wanted == 0 ? context.value_or(otherwise) : std::min(wanted, context.value_or(wanted));
+}
+
 std::vector<std::vector<Hypothesis>> write_targets(const EncoderDecoder& model, const SourceBatch& sources,
                                                    const std::vector<RowStart>& starts,
                                                    std::span<const std::uint64_t> hashes,
@@ -60,8 +65,7 @@ std::vector<std::vector<Hypothesis>> write_captions(
     const ProgressCallback& progress) {
   check_options(options);
   const kernels::BatchInvariant batch_invariant;
-  const std::int64_t most = model.context().value_or(kLongestCaption);
-  const std::int64_t length = options.max_length > 0 ? std::min(options.max_length, most) : most;
+  const std::int64_t length = longest_target(model, options.max_length, kLongestCaption);
   std::vector<std::vector<Hypothesis>> results;
   for (std::int64_t first = 0; first < count; first += options.batch) {
     const std::int64_t rows = std::min(options.batch, count - first);

@@ -12,14 +12,6 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-// Returns the largest length of a translation of a source of `source_tokens` tokens; both lengths include the end
-// token. If neither the model nor the caller sets a limit, it is far above the length of any good translation.
-std::int64_t longest_target(const EncoderDecoder& model, std::int64_t wanted, std::int64_t source_tokens) {
-  const std::optional<std::int64_t> context = model.context();
-  if (wanted == 0) return context.value_or(3 * source_tokens + 50);
-  return std::min(wanted, context.value_or(wanted));
-}
-
 // Returns the sources as rows of the same length, with end tokens and padding.
 SourceBatch batch_of(const std::vector<Ids>& sources, const SentenceSymbols& symbols) {
   std::int64_t longest = 0;
@@ -45,7 +37,8 @@ std::vector<std::vector<Hypothesis>> translate_batch(const EncoderDecoder& model
   std::vector<std::uint64_t> hashes;
   for (const std::size_t index : indices) {
     const Ids& source = chosen.emplace_back(sources[index]);
-    const std::int64_t most = longest_target(model, options.max_length, std::ssize(source) + 1);
+    // Where neither the model nor the caller sets a limit, it is far above the length of any good translation.
+    const std::int64_t most = longest_target(model, options.max_length, 3 * (std::ssize(source) + 1) + 50);
     starts.push_back({{symbols.target.begin}, most, str_cat("translate: source ", index + 1)});
     hashes.push_back(
         hash_bytes(std::string_view(reinterpret_cast<const char*>(source.data()), source.size() * sizeof(source[0]))));

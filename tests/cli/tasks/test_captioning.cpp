@@ -67,6 +67,19 @@ TEST_CASE("captions: each is a line, whatever the model writes") {
   CHECK(lines_in(box.succeed(sampled).out).size() == 40);
 }
 
+TEST_CASE("captions: a model without a context writes 100 tokens at most, or as many as asked for") {
+  const Sandbox box("cnn_lstm");
+  box.succeed("corpus shapes --lines 20 --images shapes");
+  box.train("run", "--train.steps 1 --eval.every 0 --tokenizer.kind bpe --tokenizer.vocab 260");
+  const auto bytes = [&](const std::string& words) {  // of drawn captions, of which many end at the limit
+    return box.succeed("caption run --images shapes --sample --temperature 100" + words).out.size();
+  };
+  const std::size_t unasked = bytes("");
+  CHECK(bytes(" --max-length 100") == unasked);
+  CHECK(bytes(" --max-length 90") < unasked);
+  CHECK(bytes(" --max-length 150") > unasked);
+}
+
 TEST_CASE("captions: where the model looked is that of the tokens that it wrote, whatever their text would become") {
   const Sandbox box("vit");
   box.train("run", "--train.steps 1 --eval.every 0");
