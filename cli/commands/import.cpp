@@ -4,6 +4,7 @@
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/results.h"
+#include "core/text/shell_word.h"
 #include "tasks/interchange/peft.h"
 
 namespace tapeformer::cli {
@@ -18,7 +19,7 @@ void import_published(const ImportArguments& arguments) {
   if (!arguments.base.empty()) {
     const RunFolder run = import_adapters(arguments.model, arguments.base, arguments.out);
     log_info("{} is a run of {} with the adapters of {}; train --resume {} goes on with them", run.root.string(),
-             arguments.base, arguments.model, run.root.string());
+             arguments.base, arguments.model, shell_word(run.root.string()));
     return;
   }
   const PublishedModel model = read_published(arguments.model);
@@ -26,7 +27,7 @@ void import_published(const ImportArguments& arguments) {
   const RunFolder run = import_model(model, arguments.out);
   const std::string name = run.root.string();
   log_info("{} is a run of {}, {} tokens; train --train.init_from {} goes on with its weights", name,
-           model.tensors->origin(), model.tokenizer->vocab_size(), name);
+           model.tensors->origin(), model.tokenizer->vocab_size(), shell_word(name));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "core/parallel.h"
 #include "core/text/joined.h"
 #include "core/text/numbers.h"
+#include "core/text/shell_word.h"
 #include "report/run_report.h"
 #include "train/config/matmul_config.h"
 #include "train/distributed/launch.h"
@@ -204,7 +205,7 @@ void log_end(TrainEnd end, const ResolvedConfig& config, Objective& objective, c
     return print_next_commands(config, run);
   }
   log_info("{} at step {}; go on with: tapeformer train --resume {}",
-           end == TrainEnd::stopped ? "stopped" : "out of time", state.step, run.root.string());
+           end == TrainEnd::stopped ? "stopped" : "out of time", state.step, shell_word(run.root.string()));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "cli/terminal/terminal.h"
 #include "cli/training/comparison.h"
 #include "core/steady_clock.h"
+#include "core/text/shell_word.h"
 #include "data/synthetic/corpora.h"
 #include "train/config/matmul_config.h"
 #include "train/run/chosen_checkpoint.h"
@@ -118,17 +119,6 @@ void print_sample(const TextSample& sample) {
   const std::string begin = has_prompt ? str_cat("a sample that begins with \"", sample.input, "\":\n", sample.input)
                                        : std::string("a sample:\n");
   print_text(output_text(str_cat(begin, sample.output, sample.output.ends_with('\n') ? "" : "\n")));
-}
-
-// Quotes a word of a command for a shell.
-std::string shell_word(const std::string& word) {
-  const auto is_plain = [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("-_./+:@").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/text/shell_word.h"
 #include "train/run/checkpoint_store.h"
 #include "train/run/disk.h"
 
@@ -80,7 +81,7 @@ void require_no_run(const fs::path& root) {
   check(!is_there(root) || is_folder(root), root.string(), " is a file, expected a folder for the run");
   if (is_unfinished(run)) return;
   check(!is_there(run.config()) && !is_there(run.metrics()) && !is_there(run.checkpoints()), root.string(),
-        " already holds a run: go on with --resume ", root.string(), ", or give another --out");
+        " already holds a run: go on with --resume ", shell_word(root.string()), ", or give another --out");
   require_no_foreign_files(run);
 }
 

@@ -140,3 +140,14 @@ TEST_CASE("summary: a sample is what generate makes of the prompt" * long_test()
   const std::string out = pairs.succeed("train tiny.toml --out run").out;
   for (const char* part : {"\na sample: ", "\n  generated:  ", "\n  reference:  "}) CHECK(has(out, part));
 }
+
+TEST_CASE("train: the commands that it names can be pasted, whatever the name of the run") {
+  const Sandbox box("gpt");
+  const Outcome stopped = box.run("train tiny.toml --train.steps 30 --train.max_minutes 1e-9", {"--out", "my run"});
+  INFO(stopped.err);
+  REQUIRE(stopped.exit_code == 0);
+  CHECK(stopped.tells("out of time at step 1; go on with: tapeformer train --resume 'my run'\n"));
+  const Outcome again = box.run("train tiny.toml", {"--out", "my run"});
+  CHECK(again.exit_code == 1);
+  CHECK(again.tells("my run already holds a run: go on with --resume 'my run', or give another --out\n"));
+}
