@@ -64,11 +64,14 @@ std::vector<std::int32_t> beginning_tokens(const TrainedLanguageModel& run, std:
   return beginning_tokens(run.config, *run.tokenizer, *run.model, prompt, run.is_imported());
 }
 
-void warn_of_unknown(std::span<const std::int32_t> ids, const Tokenizer& tokenizer, std::string_view what) {
-  const std::int64_t unknown = count_unknown(ids, tokenizer);
+void warn_of_unknown(std::int64_t unknown, std::int64_t tokens, const Tokenizer& tokenizer, std::string_view what) {
   if (unknown == 0) return;
   log_warning("{} of {} tokens of {} are words or characters that the vocabulary does not have: the model reads {}",
-              unknown, ids.size(), what, tokenizer.token_bytes(*tokenizer.unknown_id()));
+              unknown, tokens, what, tokenizer.token_bytes(*tokenizer.unknown_id()));
+}
+
+void warn_of_unknown(std::span<const std::int32_t> ids, const Tokenizer& tokenizer, std::string_view what) {
+  warn_of_unknown(count_unknown(ids, tokenizer), std::ssize(ids), tokenizer, what);
 }
 
 std::vector<std::int32_t> ordinary_ids(const Tokenizer& tokenizer) {

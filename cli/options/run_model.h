@@ -44,7 +44,8 @@ std::int32_t text_start(const TrainedLanguageModel& run);
 std::vector<std::int32_t> beginning_tokens(const TrainedLanguageModel& run, std::string_view prompt);
 
 // Warns if a text has words or characters that the vocabulary does not have, which the model reads as the unknown
-// token. `what` names the text.
+// token: `unknown` of its tokens. `what` names the text.
+void warn_of_unknown(std::int64_t unknown, std::int64_t tokens, const Tokenizer& tokenizer, std::string_view what);
 void warn_of_unknown(std::span<const std::int32_t> ids, const Tokenizer& tokenizer, std::string_view what);
 
 // The tokens of the tokenizer's model, without special and added ones.

@@ -14,6 +14,7 @@
 #include "core/files.h"
 #include "core/text/utf8.h"
 #include "data/scores/alignment.h"
+#include "data/text/encode_text.h"
 #include "generate/alignment/aligner.h"
 #include "generate/bracket_grammar.h"
 #include "generate/line_translator.h"
@@ -132,7 +133,8 @@ void translate_input(const TranslateArguments& arguments) {
   if (!arguments.grammar.empty()) brackets.emplace(*tokenizers.target, tokenizers.symbols.target.end);
   InputLines input("translating");
   std::vector<std::string> lines;
-  std::int64_t number = 0;  // the number of lines read so far
+  std::int64_t number = 0;               // the number of lines read so far
+  std::int64_t unknown = 0, tokens = 0;  // of these lines
   // Each group has many batches, so that sentences of similar length can be batched together.
   constexpr std::int64_t kMaxBatch = 1 << 16;  // a larger --batch does not make the groups larger
   while (input.next(input.typed() ? 1 : 16 * std::min(options.batch, kMaxBatch), lines)) {
@@ -151,6 +153,7 @@ void translate_input(const TranslateArguments& arguments) {
         log_warning("line {}: longer than the model's context of {} tokens: its last {} are not translated", number + 1,
                     run.model->context().value_or(0), line.dropped_tokens);
       }
+      unknown += count_unknown(line.source, *tokenizers.source), tokens += std::ssize(line.source);
       alignments.write(run, line);
       if (options.search.n_best == 1) {
         print_line("{}", output_line(line.texts[0]));
@@ -163,6 +166,7 @@ void translate_input(const TranslateArguments& arguments) {
     flush_results();
   }
   alignments.commit();
+  warn_of_unknown(unknown, tokens, *tokenizers.source, "the lines");
 }
 
 }  // namespace

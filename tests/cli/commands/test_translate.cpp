@@ -143,14 +143,23 @@ TEST_CASE("translate: what a line has that the model cannot take is told with it
 
   const Outcome invalid = box.run("translate run --batch 1", {}, std::string(40, '\n') + "ab\xFF\n\xC3\nabc\n");
   CHECK(invalid.exit_code == 0);
-  CHECK(without_weights(invalid.err) ==
-        "warning: line 41: invalid UTF-8 at byte 2; U+FFFD is translated in its place\n"
-        "warning: line 42: invalid UTF-8 at byte 0; U+FFFD is translated in its place\n");
+  CHECK(
+      without_weights(invalid.err) ==
+      "warning: line 41: invalid UTF-8 at byte 2; U+FFFD is translated in its place\n"
+      "warning: line 42: invalid UTF-8 at byte 0; U+FFFD is translated in its place\n"
+      "warning: 2 of 7 tokens of the lines are words or characters that the vocabulary does not have: the model reads "
+      "<unk>\n");
   REQUIRE(lines_in(invalid.out).size() == 43);
   CHECK(lines_in(invalid.out)[42] == lines[0]);
   // Characters that the model has never seen are all unknown to it alike.
-  CHECK(translated(box, "run", "abñ\n") == lines_in(invalid.out)[40] + "\n");
-  CHECK(translated(box, "run", "ab\xE2\x82\xAC\n") == lines_in(invalid.out)[40] + "\n");
+  for (const char* line : {"abñ\n", "ab\xE2\x82\xAC\n"}) {
+    const Outcome unknown = box.run("translate run", {}, line);
+    CHECK(unknown.exit_code == 0);
+    CHECK(unknown.out == lines_in(invalid.out)[40] + "\n");
+    CHECK(without_weights(unknown.err) ==
+          "warning: 1 of 3 tokens of the lines are words or characters that the vocabulary does not have: the model "
+          "reads <unk>\n");
+  }
 }
 
 TEST_CASE("translate: a line is answered while the input stays open") {
