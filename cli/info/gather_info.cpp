@@ -155,6 +155,12 @@ void fill_cache(const ResolvedConfig& config, const DataReader& read) {
   if (child > 0) ::waitpid(child, nullptr, 0);
 }
 
+// Whether this is a run or a checkpoint in it, also by the file that names one (RUN/checkpoints/best), and no
+// configuration.
+bool names_run(const std::filesystem::path& target) {
+  return is_folder(target) || target.filename() == "best" || target.filename() == "latest";
+}
+
 // Returns the configuration of the run, if there is one, or of the file, changed by the options; with --minutes, the
 // planned one.
 ResolvedConfig read_config(const InfoRequest& request, const std::optional<RunFolder>& run,
@@ -230,7 +236,7 @@ std::int64_t Info::steps() const {
 
 Info gather_info(const InfoRequest& request) {
   std::optional<RunFolder> run;
-  if (is_folder(request.target)) run = find_run(request.target).run;
+  if (names_run(request.target)) run = find_run(request.target).run;
   std::vector<PlannedKey> planned;
   const ResolvedConfig config = read_config(request, run, planned);
   if (config.train.threads > 0) set_thread_count(static_cast<int>(config.train.threads));

@@ -223,6 +223,17 @@ TEST_CASE("info: a training without validation data has no evaluations") {
   CHECK(none["evaluation_seconds"].is_null());
 }
 
+TEST_CASE("info: a checkpoint may be named in place of its run") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 4");
+  const Json run = json_of(box, "info run --seconds 0 --json");
+  for (const std::string checkpoint : {"best", "latest", "step-000004"}) {
+    const Json named = json_of(box, "info run/checkpoints/" + checkpoint + " --seconds 0 --json");
+    CHECK(named["parameters"] == run["parameters"]);
+    CHECK(named["measured"] == run["measured"]);
+  }
+}
+
 TEST_CASE("info: the parts of a layer, once for all layers that are alike" * long_test()) {
   const Sandbox box;
   const Json gpt2 = json_of(box, "info --seconds 0 --json " PROJECT_ROOT "/configs/gpt2-small.toml");
