@@ -279,7 +279,7 @@ Command surprisal_command() {
                   {"--total",
                    &arguments->total,
                    "Also the sum over all tokens, the first one too: it is predicted after <|endoftext|>, or after a "
-                   "line end where the training text has no such token",
+                   "line end where the tokenizer has no such token or the training text has no documents",
                    {.excludes = {"--source"}}},
                   page_option("--out", arguments->out, "A page (.html): the text in the colours of its surprisal",
                               {.excludes = {"--json"}})},
