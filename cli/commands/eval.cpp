@@ -73,8 +73,8 @@ Command eval_command() {
                    {.excludes = {"--text", "--source", "--labels", "--images"}}},
                   {"--pairs",
                    &arguments->pairs,
-                   "Lines of two sentences that say the same, apart by a tab: how often the second one is found by the "
-                   "mean vectors of any model",
+                   "Lines of two sentences that say the same, separated by a tab: how often the second one is found by "
+                   "the mean vectors of any model",
                    {.excludes = {"--labels", "--text", "--source", "--stride", "--context", "--no-pseudo", "--images",
                                  "--conversations"}}},
                   {"--text", &arguments->text, "Text file, for a language model"},

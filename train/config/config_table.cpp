@@ -186,7 +186,7 @@ const std::vector<ConfigEntry>& common_entries() {
         data.key<&D::labels_format>(
             "labels_format",
             "how labelled text is written (auto = by the file's ending, or by its text): fields "
-            "apart by tabs, CSV, CoNLL's columns, fastText's __label__, or JSON lines"),
+            "separated by tabs, CSV, CoNLL's columns, fastText's __label__, or JSON lines"),
         data.key<&D::labels_header>("labels_header",
                                     "whether its first line names the columns (auto = if these are usual names, or "
                                     "label_column or text_column is one of them)"),
