@@ -267,9 +267,14 @@ Metadata metadata_of(const Json& config, const std::string& architecture, const 
     const auto name = [&](const char* key) { return str_cat(architecture, ".", key); };
     for (const char* key : {"attention.key_length", "attention.value_length"})
       metadata.emplace_back(name(key), config["head_dim"].get<std::uint32_t>());
-    if (config["rope_scaling"].is_object() && config["rope_scaling"]["rope_type"] == "linear") {
+    const Json& rope = config["rope_scaling"];
+    const Json scaling = rope.is_object() ? rope["rope_type"] : Json("none");
+    // llama.cpp reads no file of another architecture that has the factors.
+    check(scaling != "llama3" || architecture == "llama",
+          "export: model.position_scaling: expected none or linear for GGUF's ", architecture, ", got llama3");
+    if (scaling == "linear") {
       metadata.emplace_back(name("rope.scaling.type"), std::string("linear"));
-      metadata.emplace_back(name("rope.scaling.factor"), config["rope_scaling"]["factor"].get<float>());
+      metadata.emplace_back(name("rope.scaling.factor"), rope["factor"].get<float>());
     }
   }
   return metadata;

@@ -116,6 +116,18 @@ TEST_CASE("gguf: scaled rotary positions") {
   }
 }
 
+TEST_CASE("gguf: positions scaled as in Llama 3 are refused for a qwen, of which llama.cpp does not read the factors") {
+  const Json llama3 = Json::parse(R"({"rope_parameters": null, "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
+      "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}})");
+  for (const std::string name : {"qwen2", "qwen3"}) {
+    const ImportedModel model(name, llama3);
+    const fs::path out = model.path / "out.gguf";
+    CHECK(message_of([&] { gguf().write(model.run(), out, "f32"); }) ==
+          str_cat("export: model.position_scaling: expected none or linear for GGUF's ", name, ", got llama3"));
+    CHECK_FALSE(fs::exists(out));
+  }
+}
+
 TEST_CASE("gguf: a factor of positions without a type is linear, also by the key of old files, and 0 is none") {
   const ImportedModel model(
       "llama-tied", Json::parse(R"({"rope_parameters": null, "rope_scaling": {"type": "linear", "factor": 4.0}})"));
