@@ -124,10 +124,12 @@ void write_rotary(const KeyValues& options, Json& config) {
   config["rope_scaling"] = std::move(rope);
 }
 
-// Reads the keys that Llama, Qwen2 and Qwen3 have in common.
+// Reads the keys that Llama, Qwen2 and Qwen3 have in common. `kv_heads` is the number where config.json has none; if it
+// has null, there are as many as heads of queries.
 void read_gated(const Json& config, Options& options, std::int64_t kv_heads) {
   read_rotary(config, options);
-  options["kv_heads"] = std::to_string(integer_or(config, "num_key_value_heads", kv_heads));
+  const char* const key = "num_key_value_heads";
+  options["kv_heads"] = std::to_string(integer_or(config, key, config.contains(key) ? 0 : kv_heads));
   const Json types = value_or(config, "layer_types", Json::array());
   check(types.is_array(), "layer_types: expected a list, got ", dump_json(types));
   for (const Json& type : types) {

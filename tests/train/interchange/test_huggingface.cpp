@@ -1,4 +1,5 @@
 // Models that Hugging Face's transformers has written (golden/make_golden.py).
+#include "tasks/interchange/huggingface_layout.h"
 #include "tests/train/interchange/support.h"
 
 using namespace tapeformer;
@@ -207,6 +208,18 @@ TEST_CASE("interchange: of rope_scaling and rope_parameters the first is read, a
   golden.patch("config.json", Json::parse(R"({"rope_scaling": {"type": "yarn"}})"));
   CHECK(message_of([&] { golden.import("yarn"); }).find("rope_scaling.rope_type: \"yarn\" is not supported") !=
         std::string::npos);
+}
+
+TEST_CASE("interchange: null as the number of key heads is that of all heads, and a missing one the architecture's") {
+  const auto kv_heads = [](const char* type, const Json& config) {
+    return options_of(layout_of_type(type), config).at("kv_heads");
+  };
+  for (const char* type : {"llama", "qwen2", "qwen3"}) {
+    CAPTURE(type);
+    CHECK(kv_heads(type, {{"num_key_value_heads", nullptr}}) == "0");
+    CHECK(kv_heads(type, {{"num_key_value_heads", 2}}) == "2");
+    CHECK(kv_heads(type, Json::object()) == (std::string(type) == "llama" ? "0" : "32"));
+  }
 }
 
 TEST_CASE("interchange: malformed and foreign models are refused in one line, and leave no run") {
