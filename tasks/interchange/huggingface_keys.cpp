@@ -107,7 +107,10 @@ void read_rotary(const Json& config, Options& options) {
   if (type == "linear") return;
   options["position_low_freq"] = number("low_freq_factor", 1.0);
   options["position_high_freq"] = number("high_freq_factor", 1.0);
-  options["position_original"] = number("original_max_position_embeddings", 1);
+  // Beside the others, where Phi 3 has it, the key comes first in transformers.
+  const char* const original = "original_max_position_embeddings";
+  const bool is_beside = !value_or(config, original, nullptr).is_null();
+  options["position_original"] = is_beside ? number_or(config, original, 1) : number(original, 1);
 }
 
 void write_rotary(const KeyValues& options, Json& config) {

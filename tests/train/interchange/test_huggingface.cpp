@@ -210,6 +210,17 @@ TEST_CASE("interchange: of rope_scaling and rope_parameters the first is read, a
         std::string::npos);
 }
 
+TEST_CASE("interchange: the original context of llama3 beside rope_scaling is read before the one in it") {
+  Json config = Json::parse(R"({"rope_scaling": {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0,
+      "high_freq_factor": 4.0, "original_max_position_embeddings": 60}})");
+  const auto original = [&] { return options_of(layout_of_type("llama"), config).at("position_original"); };
+  CHECK(original() == "60");
+  config["original_max_position_embeddings"] = 20;
+  CHECK(original() == "20");
+  config["original_max_position_embeddings"] = nullptr;
+  CHECK(original() == "60");
+}
+
 TEST_CASE("interchange: null as the number of key heads is that of all heads, and a missing one the architecture's") {
   const auto kv_heads = [](const char* type, const Json& config) {
     return options_of(layout_of_type(type), config).at("kv_heads");
