@@ -46,10 +46,10 @@ HuggingFaceLayout gpt2_layout() {
           .text = "GPT-2's layout",
           .family = "gpt",
           .names = gpt2_names,
-          .numbers = {{"n_positions", "context", 1024},
-                      {"n_embd", "dim", 768},
-                      {"n_layer", "layers", 12},
-                      {"n_head", "heads", 12},
+          .numbers = {{"n_positions", "context", 1024, "max_position_embeddings"},
+                      {"n_embd", "dim", 768, "hidden_size"},
+                      {"n_layer", "layers", 12, "num_hidden_layers"},
+                      {"n_head", "heads", 12, "num_attention_heads"},
                       {"layer_norm_epsilon", "norm_eps", 1e-5}},
           .fixed = {{"scale_attn_by_inverse_layer_idx", false}, {"add_cross_attention", false}},
           .options = causal_options({{"norm_kind", "layer"}, {"position", "learned"}, {"qk_norm", "false"}}),
@@ -164,7 +164,11 @@ const HuggingFaceLayout& layout_for(const ResolvedConfig& config) {
   return layout_of_type(options.text("attention_bias") == "qkv" ? "qwen2" : "llama");
 }
 
-Options options_of(const HuggingFaceLayout& layout, const Json& config) {
+Options options_of(const HuggingFaceLayout& layout, const Json& given) {
+  Json config = given;
+  for (const HuggingFaceLayout::Number& number : layout.numbers) {
+    if (const Json value = value_or(given, number.other, nullptr); !value.is_null()) config[number.theirs] = value;
+  }
   for (const auto& [key, expected] : layout.fixed) {
     if (const Json value = value_or(config, key, expected); value != expected)
       fail_value(key, value, dump_json(expected));

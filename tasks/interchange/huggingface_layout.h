@@ -16,10 +16,12 @@ struct HuggingFaceLayout {
   using Json = nlohmann::ordered_json;
   using Options = std::map<std::string, std::string>;  // keys of [model] as one writes them on the command line
 
-  // A number of config.json that is a key of [model]. `missing`: the value where config.json has none.
+  // A number of config.json that is a key of [model]. `missing`: the value where config.json has none. `other`: a
+  // second name of the key in config.json, which comes first where both are given; "" for none.
   struct Number {
     std::string theirs, ours;
     Json missing;
+    std::string other = {};
   };
 
   std::string model_type, class_name, text, family;

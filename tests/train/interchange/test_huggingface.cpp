@@ -221,6 +221,20 @@ TEST_CASE("interchange: the original context of llama3 beside rope_scaling is re
   CHECK(original() == "60");
 }
 
+TEST_CASE("interchange: the sizes of a gpt2 are read by the names that other models have for them, too") {
+  const HuggingFaceLayout& gpt2 = layout_of_type("gpt2");
+  const Json sizes = {
+      {"hidden_size", 24}, {"num_hidden_layers", 2}, {"num_attention_heads", 4}, {"max_position_embeddings", 64}};
+  const auto options = options_of(gpt2, sizes);
+  CHECK(options.at("dim") == "24");
+  CHECK(options.at("ff_dim") == "96");
+  CHECK(options.at("layers") == "2");
+  CHECK(options.at("heads") == "4");
+  CHECK(options.at("context") == "64");
+  CHECK(options_of(gpt2, {{"n_head", 2}, {"num_attention_heads", 4}}).at("heads") == "4");
+  CHECK(options_of(gpt2, {{"n_head", 2}, {"num_attention_heads", nullptr}}).at("heads") == "2");
+}
+
 TEST_CASE("interchange: null as the number of key heads is that of all heads, and a missing one the architecture's") {
   const auto kv_heads = [](const char* type, const Json& config) {
     return options_of(layout_of_type(type), config).at("kv_heads");
