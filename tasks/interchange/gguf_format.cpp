@@ -25,6 +25,7 @@ constexpr const char *kFrequencies = "rope_freqs.weight", *kChatTemplate = "toke
 struct GgufKey {
   const char *theirs, *config;
   bool is_real = false;  // not a whole number
+  bool is_optional = false;
 };
 constexpr GgufKey kGpt2Keys[] = {
     {"context_length", "n_positions"},  {"embedding_length", "n_embd"},
@@ -35,10 +36,10 @@ constexpr GgufKey kLlamaKeys[] = {{"context_length", "max_position_embeddings"},
                                   {"block_count", "num_hidden_layers"},
                                   {"feed_forward_length", "intermediate_size"},
                                   {"attention.head_count", "num_attention_heads"},
-                                  {"attention.head_count_kv", "num_key_value_heads"},
+                                  {"attention.head_count_kv", "num_key_value_heads", false, true},
                                   {"attention.layer_norm_rms_epsilon", "rms_norm_eps", true},
-                                  {"rope.freq_base", "rope_theta", true},
-                                  {"rope.dimension_count", "head_dim"}};
+                                  {"rope.freq_base", "rope_theta", true, true},
+                                  {"rope.dimension_count", "head_dim", false, true}};
 
 bool is_architecture(std::string_view name) {
   return name == "gpt2" || name == "llama" || name == "qwen2" || name == "qwen3";
@@ -128,16 +129,15 @@ Json config_of(const GgufFile& file, const std::string& architecture) {
   Json config = {{"model_type", architecture}, {"tie_word_embeddings", !file.tensors().contains("output.weight")}};
   for (const GgufKey& key : keys_of(architecture)) {
     const std::string name = str_cat(architecture, ".", key.theirs);
-    const bool optional = std::ranges::count(std::array<std::string_view, 3>{"attention.head_count_kv",
-                                                                             "rope.freq_base", "rope.dimension_count"},
-                                             key.theirs) > 0;
-    if (optional && !file.has(name)) continue;
+    if (key.is_optional && !file.has(name)) continue;
     if (key.is_real) {
       config[key.config] = short_number(file.number(name));
     } else {
       config[key.config] = file.integer(name);
     }
   }
+  const std::string causal = architecture + ".attention.causal";
+  check(!file.has(causal) || file.boolean(causal), file.origin(), ": ", causal, ": expected true, got false");
   if (architecture != "gpt2") read_rotary(file, architecture, config);
   return config;
 }

@@ -175,6 +175,7 @@ Options options_of(const HuggingFaceLayout& layout, const Json& given) {
   }
   if (const Json quantized = value_or(config, "quantization_config", nullptr); !quantized.is_null())
     fail_value("quantization_config", quantized, "none");
+  if (layout.family == "gpt" && !boolean_or(config, "is_causal", true)) fail_value("is_causal", false, "true");
   Options options = layout.options;
   // GPT-2 and BERT have all biases; the gated layouts, Llama and Qwen, set the keys for their biases one by one.
   const bool gated = layout.options.contains("rotary_pairs");

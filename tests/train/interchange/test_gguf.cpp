@@ -39,6 +39,22 @@ struct ImportedModel : TempFolder {
   }
 };
 
+// The error of importing a file of the model with one more key.
+std::string message_with(const ImportedModel& model, const std::string& key, const GgufValue& value) {
+  const fs::path plain = model.path / "plain.gguf", path = model.path / "more.gguf";
+  gguf().write(model.run(), plain, "f32");
+  const GgufFile file(plain);
+  std::vector<GgufTensor> tensors;
+  for (const auto& tensor : file.tensors())
+    tensors.push_back({tensor.first, file.read(tensor.first), &file.type(tensor.first)});
+  Metadata metadata(file.metadata().begin(), file.metadata().end());
+  metadata.emplace_back(key, value);
+  write_gguf(path, metadata, tensors);
+  const std::string message = message_of([&] { import_model(read_published(path), model.path / "more"); });
+  fs::remove_all(model.path / "more");
+  return message.starts_with(path.string() + ": ") ? message.substr(path.string().size() + 2) : message;
+}
+
 // A file of the architecture with its metadata but for one key, and one tensor.
 std::string message_for(const TempFolder& folder, const Metadata& metadata) {
   const fs::path path = folder.path / "a.gguf";
@@ -154,6 +170,13 @@ TEST_CASE("gguf: a factor of positions without a type is linear, also by the key
   CHECK((scaling("new", factor, 4) == std::pair<std::string, double>("linear", 4)));
   CHECK((scaling("old", "llama.rope.scale_linear", 4) == std::pair<std::string, double>("linear", 4)));
   CHECK((scaling("zero", "llama.rope.scale_linear", 0) == std::pair<std::string, double>("none", 1)));
+}
+
+TEST_CASE("gguf: a model whose tokens see those behind them is refused") {
+  const ImportedModel gpt2("gpt2"), llama("llama-tied");
+  CHECK(message_with(gpt2, "gpt2.attention.causal", true) == "none");
+  CHECK(message_with(gpt2, "gpt2.attention.causal", false) == "gpt2.attention.causal: expected true, got false");
+  CHECK(message_with(llama, "llama.attention.causal", false) == "llama.attention.causal: expected true, got false");
 }
 
 TEST_CASE("gguf: models and files that do not fit are refused by name") {

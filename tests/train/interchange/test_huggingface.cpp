@@ -286,6 +286,7 @@ TEST_CASE("interchange: malformed and foreign models are refused in one line, an
         "/config.json: quantization_config: {\"bits\":4} is not supported, only none");
   CHECK(config("llama", {{"hidden_act", "gelu"}}) ==
         "/config.json: hidden_act: \"gelu\" is not supported, only \"silu\"");
+  CHECK(config("llama", {{"is_causal", false}}) == "/config.json: is_causal: false is not supported, only true");
   CHECK(config("llama", {{"attention_bias", false}}) ==
         ": the tensor model.layers.0.self_attn.k_proj.bias has no place in the model that the configuration describes");
   CHECK(config("llama", {{"rope_parameters", {{"rope_type", "yarn"}}}}) ==
