@@ -172,6 +172,13 @@ TEST_CASE("gguf: a factor of positions without a type is linear, also by the key
   CHECK((scaling("zero", "llama.rope.scale_linear", 0) == std::pair<std::string, double>("none", 1)));
 }
 
+TEST_CASE("gguf: a factor of rotated elements is refused") {
+  const ImportedModel llama("llama-tied");
+  const std::string key = "llama.rope.scaling.attn_factor";
+  CHECK(message_with(llama, key, 1.0F) == "none");
+  CHECK(message_with(llama, key, 1.5F) == key + ": expected 1, got another number");
+}
+
 TEST_CASE("gguf: a model whose tokens see those behind them is refused") {
   const ImportedModel gpt2("gpt2"), llama("llama-tied");
   CHECK(message_with(gpt2, "gpt2.attention.causal", true) == "none");
