@@ -103,6 +103,15 @@ void remove_old_comparison(const TrainingState& state, const RunFolder& run) {
   remove_path(run.comparison());
 }
 
+bool is_compared(const TrainingState& state, const RunFolder& run) {
+  if (!is_there(run.comparison())) return false;
+  try {
+    return parse_json<Json>(read_file(run.comparison())).at("step") == state.step;
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+
 void print_comparison(const TrainingState& state, const RunFolder& run) {
   if (!is_there(run.comparison())) return;
   try {

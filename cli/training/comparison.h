@@ -20,6 +20,10 @@ void write_comparison(const Baselines& baselines, const Objective& objective, co
 // step, or if its evaluation is no longer that of the run (evaluation_terms.h).
 void remove_old_comparison(const TrainingState& state, const RunFolder& run);
 
+// Returns whether the run's comparison.json was made at the step of `state`. Also true if it cannot be read, of which
+// print_comparison() tells.
+bool is_compared(const TrainingState& state, const RunFolder& run);
+
 // Prints the run's comparison.json in a line, if it was made at the step of `state`.
 void print_comparison(const TrainingState& state, const RunFolder& run);
 

@@ -200,7 +200,8 @@ void log_end(TrainEnd end, const ResolvedConfig& config, Objective& objective, c
   }
   if (end == TrainEnd::finished || end == TrainEnd::early_stopped) {
     log_time(config, state);
-    if (trained) compare(objective, state, run, prepared);
+    // A run that was killed before its comparison is compared now.
+    if (trained || !is_compared(state, run)) compare(objective, state, run, prepared);
     print_summary(config, objective, state, run, !is_quiet());
     return print_next_commands(config, run);
   }

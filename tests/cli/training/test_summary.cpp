@@ -61,6 +61,24 @@ TEST_CASE("summary: bits per byte stand beside those of n-grams and of xz") {
   CHECK(Json::parse(box.read("run/comparison.json"))["step"] == 22);
 }
 
+TEST_CASE("summary: a run that was killed before it was compared is compared when it is resumed") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 6 --eval.batches 0");
+  const Json made = Json::parse(box.read("run/comparison.json"));
+  Json former = made;
+  former["step"] = 4;
+  for (const bool is_former : {false, true}) {  // the kill came before any comparison, or left that of fewer steps
+    std::filesystem::remove(box / "run/comparison.json");
+    if (is_former) box.write("run/comparison.json", former.dump());
+    const Outcome outcome = box.succeed("train --resume run");
+    CHECK(outcome.tells("nothing left to train"));
+    CHECK(has(outcome.out, "for comparison"));
+    const Json json = Json::parse(box.read("run/comparison.json"));
+    CHECK(json["step"] == 6);
+    CHECK(json["model"] == made["model"]);
+  }
+}
+
 TEST_CASE("summary: what a run has taken back is not compared") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 8 --eval.batches 0 --checkpoint.keep 0");
