@@ -107,7 +107,8 @@ Json text_ends(const Tokenizer& tokenizer, bool bert) {
   return {{"bos_token_id", json(begin)}, {"eos_token_id", json(end)}};
 }
 
-// Returns tokenizer.json; for BERT it says that [CLS] and [SEP] are put around a text.
+// Returns tokenizer.json; for BERT it says that [CLS] and [SEP] are put around a text, and that [MASK] takes the space
+// before it where the tokens of words have that space, as `fill` does.
 std::string tokenizer_json(const Tokenizer& tokenizer, bool bert) {
   if (!bert) return tokenizer.to_json();
   auto file = parse_json<Json>(tokenizer.to_json());
@@ -122,6 +123,10 @@ std::string tokenizer_json(const Tokenizer& tokenizer, bool bert) {
   }
   Json single = Json::array({special(kClassToken, 0), text("A", 0), special(kSeparatorToken, 0)}), pair = single;
   pair.push_back(text("B", 1)), pair.push_back(special(kSeparatorToken, 1));
+  for (Json& token : file["added_tokens"]) {
+    const bool is_mask = token["content"].get<std::string>() == kMaskToken;
+    if (is_mask && (tokenizer.kind() == "bpe" || tokenizer.kind() == "word")) token["lstrip"] = true;
+  }
   file["post_processor"] = {
       {"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", tokens}};
   return dump_json(file, 2) + "\n";

@@ -1,5 +1,6 @@
 // Our own models in the layouts of Hugging Face.
 #include "tests/train/interchange/support.h"
+#include "tokenizer/train_tokenizer.h"
 
 using namespace tapeformer;
 
@@ -62,6 +63,23 @@ TEST_CASE("interchange: our own models keep their logits through Hugging Face's 
       CHECK(read.model->parameter_count() == trained.model->parameter_count());
     for (const auto& output : outputs_of(*read.model, inputs))
       CHECK(largest_difference(output.second, before.at(output.first)) == 0);
+  }
+}
+
+TEST_CASE("interchange: [MASK] takes the space before it in the export of a BERT whose words begin with one") {
+  const std::string_view text = "a cat sat";
+  for (const std::string kind : {"bpe", "word", "char"}) {
+    CAPTURE(kind);
+    const auto tokenizer = train_tokenizer(
+        {.kind = kind, .vocab = 270, .special_tokens = {"[PAD]", "[CLS]", "[SEP]", "[MASK]"}}, std::span(&text, 1));
+    const TempFolder folder;
+    const RunFolder run =
+        random_run(folder.path / "run", tokenizer->to_json(),
+                   {{"model.type", "bert"}, {"model.dim", "12"}, {"model.heads", "2"}, {"model.layers", "1"}});
+    huggingface().write(load_run<TrainedTextModel>({run.root}), folder.path / "out", "f32");
+    const auto exported = Tokenizer::load(folder.path / "out");
+    const bool alike = exported->encode("a [MASK] sat", true) == exported->encode("a[MASK] sat", true);
+    CHECK(alike == (kind != "char"));
   }
 }
 
