@@ -16,9 +16,15 @@ const std::vector<PublishedFormat>& published_formats() {
 }
 
 std::vector<std::string> notes_on_export(const ResolvedConfig& config) {
-  if (!config.data.within_document) return {};
-  return {str_cat("the model was trained on documents that begin with ", kEndOfText,
-                  ": begin each text with it; other programs let it see from one document into the next")};
+  std::vector<std::string> notes;
+  if (config.data.within_document) {
+    notes.push_back(str_cat("the model was trained on documents that begin with ", kEndOfText,
+                            ": begin each text with it; other programs let it see from one document into the next"));
+  }
+  if (config.task_row().is_multi_task) {
+    notes.push_back("the model is that of the task of text: the classifiers of the other tasks are left out");
+  }
+  return notes;
 }
 
 PublishedModel read_published(const std::filesystem::path& path) {

@@ -33,6 +33,7 @@ TEST_CASE("multi_task: a run is trained, evaluated task by task, asked, and give
   CHECK(!result_of(box, "embed run --text Ella").empty());
   CHECK(result_of(box, "runs .").find("tags + text") != std::string::npos);
   CHECK(json_of(box, "info run --json --seconds 0")["parameters"].contains("task.tags"));
+  CHECK(box.succeed("export run --format hf --out several").tells("the classifiers of the other tasks are left out"));
 
   // The options of eval change what they say, or are refused.
   const Json without = json_of(box, "eval run --without-head 0.0,0.1 --json");
