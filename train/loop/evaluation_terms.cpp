@@ -77,7 +77,7 @@ std::optional<std::string> update_evaluation_terms(TrainingState& state, const O
   const std::string now = scored_by(config);
   std::optional<std::string> change;
   if (state.valid_hash != 0 && state.valid_hash != valid_hash) {
-    change = "the validation text is another than before";
+    change = "the validation data is another than before";
   } else if (!state.scored_by.empty() && state.scored_by != now) {
     change = str_cat("validation is scored by ", now, ", and was by ", state.scored_by);
   }

@@ -157,7 +157,7 @@ TEST_CASE("lora: adapters leave for PEFT and come back, alone or merged with the
     box.succeed("import adapters --base base --out back");
     CHECK(box.read("back/tokenizer_config.json") == chat);
     CHECK(loss("back") == doctest::Approx(expected).epsilon(1e-6));
-    CHECK_FALSE(box.succeed("train --resume back --train.steps 40").tells("training text is another"));
+    CHECK_FALSE(box.succeed("train --resume back --train.steps 40").tells("training data is another"));
     CHECK(loss("back") < expected);
     // The first end of a path that fits counts.
     Json several = config;

@@ -252,7 +252,7 @@ TEST_CASE("resume: a training text that has changed is told") {
   box.write("text.txt", text + text.substr(0, text.size() / 2));
   const Outcome outcome = box.succeed("train --resume run --train.steps 7");
   INFO(outcome.err);
-  CHECK(outcome.tells("the training text is another than the run began with"));
+  CHECK(outcome.tells("the training data is another than the run began with"));
 }
 
 TEST_CASE("resume: one process at a time trains a run") {
@@ -282,12 +282,12 @@ TEST_CASE("resume: another validation text is told, and the best evaluation is l
   const std::string text = box.read("text.txt");
   box.write("valid.txt", text.substr(0, text.size() / 4));
   box.train("run", "--train.steps 5 --data.valid valid.txt");
-  CHECK_FALSE(box.run("train --resume run --train.steps 6").tells("the validation text is another than before"));
+  CHECK_FALSE(box.run("train --resume run --train.steps 6").tells("the validation data is another than before"));
   box.write("valid.txt", text.substr(0, text.size() / 3));
   const Outcome outcome = box.run("train --resume run --train.steps 7");
   CHECK(outcome.exit_code == 0);
-  CHECK(outcome.tells("the validation text is another than before: its losses do not compare with the earlier ones"));
-  CHECK_FALSE(outcome.tells("the training text is another"));
+  CHECK(outcome.tells("the validation data is another than before: its losses do not compare with the earlier ones"));
+  CHECK_FALSE(outcome.tells("the training data is another"));
   // A loss of the earlier text, however small, does not count any more.
   box.train("best", "--train.steps 40 --data.valid valid.txt --eval.every 10");
   box.write("valid.txt", std::string(text.rbegin(), text.rbegin() + text.size() / 4));  // harder

@@ -44,7 +44,7 @@ TEST_CASE("evaluation: whatever changes what its number means begins the compari
   CHECK(told_of(config, overlapping).has_value());
   Config text = config;
   text.data.valid_fraction = 0.2;
-  CHECK(told_of(config, text) == "the validation text is another than before" + tail);
+  CHECK(told_of(config, text) == "the validation data is another than before" + tail);
   // The size of a batch means something where batches are counted.
   Config wide = config, few_wide = few;
   wide.train.batch = few_wide.train.batch = 2;
