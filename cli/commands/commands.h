@@ -1,4 +1,5 @@
-// The table of commands. To add a command, write a file in this folder that defines NAME_command(), and add a row here.
+// The table of commands. To add a command, write a file in this folder, or in a folder in it, that defines
+// NAME_command(), and add a row here.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
-// The table of model families. A family consists of a file with its model and a row in this table; nothing else names
-// it.
+// The table of model families. A family consists of a file with its model, and a row in this table with all that
+// training and the commands need to know of it. Other code names a family only as a default (train/), in plans
+// (--minutes), and where models of other programs are read and written (tasks/interchange/).
 #pragma once
 
 #include <functional>

@@ -46,7 +46,7 @@ const std::vector<Topic>& topics();
 // Throws UsageError for an unknown topic, for an option that the topic does not read, and for values that do not fit.
 WorkedExample explain_topic(std::string_view name, const TopicOptions& options);
 
-// The topics, each in a file of this folder.
+// Each makes the example of the topic of its name. A file of this folder has one of them, or several that are related.
 WorkedExample explain_attention(const TopicOptions& options);
 WorkedExample explain_softmax(const TopicOptions& options);
 WorkedExample explain_positions(const TopicOptions& options);

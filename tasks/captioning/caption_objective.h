@@ -18,8 +18,8 @@ class CaptionObjective : public PairObjective {
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   ValidationFacts validation() const override;
   Evaluation evaluate(const ProgressCallback& progress) override;
-  // Returns the BLEU of greedy captions against the first eval.bleu_sentences validation captions, one for each
-  // caption's image.
+  // Writes a greedy caption of the image of each of the first eval.bleu_sentences validation captions, and returns the
+  // BLEU of the written captions against these given ones.
   std::optional<double> bleu() override;
   // Returns greedy captions of the images of the first validation captions.
   std::vector<TextSample> samples(const std::function<bool()>& go_on) override;

@@ -24,7 +24,7 @@ struct TrainedModel {
   ResolvedConfig config;                                                // with which the checkpoint was trained
   std::string checkpoint;                                               // its folder's name: "step-000500", "average"
   std::string checkpoint_text;                                          // the checkpoint in words: "step 500 (best)"
-  std::int64_t step = 0;                                                // the last one of the checkpoint's training
+  std::int64_t step = 0;                                                // the last one before the checkpoint was saved
   kernels::MatmulPrecision matmul = kernels::MatmulPrecision::highest;  // of the model's matrix products
   WeightFormat weights = WeightFormat::f32;                             // the format of the model's matrices in memory
   std::vector<std::string> without_heads = {};                          // the names of its heads that are removed

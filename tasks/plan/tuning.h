@@ -38,16 +38,19 @@ inline constexpr int kMeasurements = 12;
 // The factor by which a step must be faster with more exact products to get them, as it may be for small models.
 inline constexpr double kClearlyFaster = 1.03;
 // The largest share of the machine's memory for weights, gradients and moments, and for the activations of a
-// micro-step, and about how many bytes these take for each token, layer and unit of the width (48 to 58 were measured).
+// micro-step. And about how many bytes activations take for each token, layer and unit of the width (48 to 58 were
+// measured).
 inline constexpr double kMemoryShare = 0.25, kActivationBytes = 60;
 
-// Tokenizers. A text is read by characters if it is small and has few different ones.
+// Tokenizers are chosen by a sample of the text, of at most kSampleBytes. A text of at most kCharBytes bytes with at
+// most kMostCharacters different characters is read by characters.
 inline constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;
 inline constexpr double kCharBytes = 1.2e6;
 inline constexpr std::int64_t kMostCharacters = 200;
 // The vocabulary of byte pairs for texts of up to `up_to` bytes that a language model reads (kTextVocab; measured with
 // 1.1 to 11 MB, docs/learning.md), for texts with labels (kLabelVocab), and for up to `up_to` pairs of sentences
-// (kPairVocab). A text of few different words has fewer tokens: at most so many for each word, and kTextVocab's least.
+// (kPairVocab). For a language model, a text of few different words has a smaller vocabulary: kTokensOfWord tokens for
+// each different word, but no fewer than the first row of kTextVocab has.
 struct VocabRow {
   double up_to;
   std::int64_t vocab;

@@ -1,5 +1,5 @@
-// The table of tasks. A task is what a model is trained for: a folder of tasks/ with one row of this table; no other
-// code names it.
+// The table of tasks. A task is what a model is trained for. It consists of a folder of tasks/ with one row of this
+// table. Code in train/ names no task: what it needs to know of one is in the row.
 #pragma once
 
 #include <cstdint>
