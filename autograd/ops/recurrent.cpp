@@ -3,7 +3,6 @@
 #include <array>
 
 #include "autograd/kernels/recurrent/recurrent.h"
-#include "autograd/kernels/reduce.h"
 #include "autograd/ops/helpers/linear_helpers.h"
 #include "autograd/ops/helpers/matrix_view.h"
 

@@ -3,7 +3,6 @@
 #include "autograd/ops/ops.h"
 #include "autograd/tape/tape.h"
 #include "core/steady_clock.h"
-#include "core/text/numbers.h"
 #include "nn/models/gpt.h"
 #include "nn/models/transformer.h"
 #include "report/explain/topics.h"
