@@ -3,7 +3,6 @@
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
 #include "cli/terminal/messages.h"
-#include "cli/terminal/results.h"
 #include "core/text/shell_word.h"
 #include "tasks/interchange/peft.h"
 

@@ -1,7 +1,6 @@
 #include "nn/models/rnn_seq2seq.h"
 
 #include "autograd/ops/activations.h"
-#include "autograd/ops/arithmetic.h"
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "nn/models/shared/recurrent_keys.h"

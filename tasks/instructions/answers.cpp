@@ -5,7 +5,6 @@
 #include "autograd/kernels/gemm/batch_invariant.h"
 #include "autograd/tape/tape.h"
 #include "core/shuffle.h"
-#include "generate/generator.h"
 #include "generate/sample_rows.h"
 
 namespace tapeformer {

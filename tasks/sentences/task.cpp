@@ -2,14 +2,15 @@
 
 #include "data/synthetic/corpora.h"
 #include "nn/interfaces/encoder_for_classification.h"
+#include "tasks/common/eval.h"
 #include "tasks/common/models.h"
 #include "tasks/common/task_rows.h"
 #include "tasks/sentences/sentence_objective.h"
 #include "tasks/text/dummy_data.h"
 #include "tasks/text/language_data.h"
-#include "tasks/text/text_task.h"
 #include "train/config/data_kinds.h"
 #include "train/config/rules.h"
+#include "train/loop/objective_data.h"
 
 namespace tapeformer {
 namespace {

@@ -8,7 +8,6 @@
 #include "nn/optim/optimizers.h"
 #include "train/config/data_kinds.h"
 #include "train/config/key_text.h"
-#include "train/config/rules.h"
 
 namespace tapeformer {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "autograd/kernels/gemm/blas_buffers.h"
 #include "autograd/tensor/allocator.h"
-#include "core/error.h"
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "core/steady_clock.h"

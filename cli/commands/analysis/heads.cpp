@@ -4,7 +4,6 @@
 
 #include "cli/commands/commands.h"
 #include "cli/options/run_model.h"
-#include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
 #include "tasks/analysis/head_study.h"
