@@ -10,6 +10,8 @@
 #include "nn/layers/positions.h"
 #include "tasks/analysis/encoded_words.h"
 #include "tasks/analysis/trained_embedder.h"
+#include "tokenizer/unicode/normalization.h"
+#include "tokenizer/unicode_class.h"
 
 namespace tapeformer {
 
@@ -29,11 +31,16 @@ struct Part {
   std::int64_t begin = 0, end = 0;
 };
 
-// Whether a character is a letter or digit. Beyond ASCII, every character counts except spaces, dashes, quotation marks
-// and other general punctuation.
+// Whether a character is a letter or digit, or a mark on one. From U+00C0 on, these are all characters except spaces,
+// punctuation, emoji, and signs such as those of currencies and mathematics.
 bool belongs_to_word(std::int32_t character) {
   if (character < 0x80) return character >= 0 && std::isalnum(character);
-  return character >= 0xC0 && !(character >= 0x2000 && character < 0x2070);
+  if (character < 0xC0 || category(character) == Category::punctuation) return false;
+  const CharClass kind = char_class(character);
+  if (kind != CharClass::other) return kind != CharClass::space;
+  const auto lies_in = [&](std::int32_t first, std::int32_t last) { return character >= first && character <= last; };
+  return !(character == 0xD7 || character == 0xF7 || lies_in(0x2000, 0x2BFF) || lies_in(0x3000, 0x303F) ||
+           lies_in(0xFE00, 0xFE0F) || lies_in(0x1F000, 0x1FBFF));
 }
 
 std::int32_t character_before(std::string_view text, std::size_t at) {
