@@ -50,7 +50,7 @@
     const graph = new Dygraph(place, part.x.map((x, i) => [x, ...names.map((name) => part.curves[name][i])]), {
       labels: ["x", ...names], colors: colours, legend: "never", strokeWidth: 1.5,
       gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)", axisLabelFontSize: 12,
-      axes: {y: {axisLabelWidth: 64, axisLabelFormatter: digits}, x: {axisLabelFormatter: number}}, animatedZooms: false,
+      axes: {y: {axisLabelWidth: 64, ticker: tapeformer.ticker()}, x: {axisLabelWidth: 68, ticker: tapeformer.ticker()}}, animatedZooms: false,
       highlightCallback: (event, x, points) => {
         reading.textContent = `${part.x_name} ${number(x)}` + points.map((point) => `  ·  ${point.name} ${digits(point.yval)}`).join("");
       },

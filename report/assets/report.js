@@ -129,7 +129,7 @@
       series: Object.fromEntries(lines.map((line) => [line.label, style(line)])),
       connectSeparatedPoints: true, legend: "never", logscale: state.log && chart.title.startsWith("Loss"),
       gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)", axisLabelFontSize: 12,
-      axes: {y: {axisLabelWidth: 64, axisLabelFormatter: number}, x: {axisLabelFormatter: number}},
+      axes: {y: {axisLabelWidth: 64, ticker: tapeformer.ticker()}, x: {axisLabelWidth: 68, ticker: tapeformer.ticker()}},
       dateWindow: state.zoom, xlabel: axes[state.axis].label, animatedZooms: false,
       highlightCallback: (event, x, points) => show(x, points), unhighlightCallback: hint,
       zoomCallback: (from, to) => zoom_all(graph.isZoomed("x") ? [from, to] : null, graph),

@@ -6,7 +6,7 @@
   const colours = ["#2f7ed8", "#1b1f24", "#d9534f"];
   if (matchMedia("(prefers-color-scheme: dark)").matches) colours[1] = "#e4e8ec";
   // A number that is too large for JSON is null.
-  const short = (value) => value === null ? "∞" : Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(3).replace(/\.?0*e\+?/, "e") : number(value);
+  const short = (value) => value === null ? "∞" : Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? tapeformer.exponential(value, 3) : number(value);
   const interval = (value) => `${short(value.value)} [${short(value.low)}, ${short(value.high)}]`;
   const percent = (share) => (share > 0 ? "+" : "") + (100 * share).toFixed(2) + " %";
 
@@ -49,12 +49,13 @@
       return element("label", {}, swatch, name);
     }));
     document.body.append(element("section", {}, element("h2", {}, formula(law)), facts(law), legend, place, reading));
-    const power = (value) => short(10 ** value), dots = {drawPoints: true, strokeWidth: 0, pointSize: 4};
+    const power = (value) => short(10 ** value), ticks = tapeformer.ticker((place) => 10 ** place);
+    const dots = {drawPoints: true, strokeWidth: 0, pointSize: 4};
     const graph = new Dygraph(place, [...rows].sort((a, b) => a[0] - b[0]).map(([x, values]) => [Math.log10(x), ...values]), {
       labels: ["x", ...series.map(([name]) => name)], colors: colours, customBars: true, connectSeparatedPoints: true, strokeWidth: 1.8,
       fillAlpha: .2, legend: "never", xlabel: axes[law.of[0]], gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)",
       axisLabelFontSize: 12, series: Object.fromEntries(series.slice(1).map(([name]) => [name, dots])),
-      axes: {y: {axisLabelWidth: 64, axisLabelFormatter: power}, x: {axisLabelFormatter: power, pixelsPerLabel: 80}},
+      axes: {y: {axisLabelWidth: 64, ticker: ticks}, x: {axisLabelWidth: 68, ticker: ticks, pixelsPerLabel: 80}},
       highlightCallback: (event, x, points) => {
         reading.replaceChildren(`${law.of[0]} ${power(x)}` + points.map((point) => `  ·  ${point.name} ${power(point.yval)}`).join(""));
       },

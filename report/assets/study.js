@@ -13,10 +13,10 @@
     for (const x of xs) {
       const at = pixels * (place(x) - place(least)) / (place(most) - place(least));
       if (at - last < 48) continue;
-      ticks.push({v: x, label: number(x)});
+      ticks.push({v: x});
       last = at;
     }
-    return ticks;
+    return tapeformer.label_ticks(ticks);
   };
 
   // How an axis over these numbers looks, with a little room at both ends: logarithmic if `wide` and they grow by
@@ -25,8 +25,8 @@
     const least = xs[0], most = xs[xs.length - 1], log = wide && least > 0 && most >= 16 * least;
     const place = log ? Math.log : (x) => x, unplace = log ? Math.exp : (x) => x;
     const room = .01 * (place(most) - place(least));
-    const few = xs.length <= 12 ? {ticker: ticks_at(xs, place)} : {};
-    return {axis: {logscale: log, axisLabelFormatter: number, ...few}, dateWindow: [unplace(place(least) - room), unplace(place(most) + room)]};
+    const ticker = xs.length <= 12 ? ticks_at(xs, place) : tapeformer.ticker();
+    return {axis: {logscale: log, axisLabelWidth: 68, ticker}, dateWindow: [unplace(place(least) - room), unplace(place(most) + room)]};
   }
 
   // Draws lines [{name, points: [[x, [least, mean, most]], …]}] into one chart with a band from the least to the most.
@@ -53,7 +53,7 @@
       series: Object.fromEntries(names.map((name, index) => [name, {strokePattern: dashed(index) ? [6, 3] : null}])), colors: lines.map((_, index) => colour(index)),
       customBars: true, connectSeparatedPoints: true, drawPoints: rows.size < 40, pointSize: 2.5, strokeWidth: 1.8, fillAlpha: .15,
       legend: "never", xlabel: x_label, gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)",
-      axisLabelFontSize: 12, axes: {y: {axisLabelWidth: 64, axisLabelFormatter: number}, x: axis},
+      axisLabelFontSize: 12, axes: {y: {axisLabelWidth: 64, ticker: tapeformer.ticker()}, x: axis},
       highlightCallback: (event, x, points) => {
         reading.replaceChildren(`${x_label} ${number(x)}`);
         for (const point of points) reading.append(`  ·  ${point.name.trim()} ${number(point.yval)}`);

@@ -50,3 +50,34 @@ TEST_CASE("report: what differs between configurations is values, of all keys, a
   CHECK(dom.find("<td>train.sample_prompt</td><td>\"a \\\" # b\"</td><td>\"a \\\" # c\"</td>") != dom.npos);
   CHECK(dom.find("<td>train.steps</td>") == dom.npos);
 }
+
+TEST_CASE("report: the ticks of an axis differ, and none is longer than its place") {
+  if (!has_browser()) return;
+  const TempFolder folder;
+  folder.write("near/config.toml", "[model]\n");
+  folder.write("near/metrics.jsonl",
+               "{\"step\":1,\"tokens\":1000000000,\"loss\":0.49531,\"grad_norm\":1e30}\n"
+               "{\"step\":2,\"tokens\":20000000000,\"loss\":0.49535,\"grad_norm\":2e-30}\n"
+               "{\"step\":2,\"tokens\":20000000000,\"eval_loss\":0.49535,\"eval_perplexity\":1.25e130}\n");
+  const RunFolder run{folder.path / "near"};
+  const std::string dom = opened(with_script(run_report({&run, 1}), R"(
+const axis = document.querySelector("select");
+axis.value = "tokens", axis.dispatchEvent(new Event("change"));
+const tell = (name, text) => document.body.append(tapeformer.element("p", {}, name + ": " + text));
+const ticks = (name) => [...document.querySelectorAll(name)];
+const charts = [...document.querySelectorAll(".chart")];
+const texts = (chart, axis) => [...chart.querySelectorAll(".dygraph-axis-label-" + axis)].map((tick) => tick.textContent);
+tell("losses", texts(charts[0], "y").join(" "));
+tell("norms", texts(charts[1], "y").join(" "));
+tell("tokens", texts(charts[0], "x").slice(0, 2).join(" "));
+tell("cut", ticks(".dygraph-axis-label").filter((tick) => tick.scrollWidth > tick.clientWidth).length);
+tell("ticks", [[0.30000000000000004, 0.1], [5.6e-17, 0.2], [-1500, 500], [1234567, 10], [2.5e-7, 1e-7], [3.1623e-300, 1e-300],
+  [7, Infinity]].map(([value, step]) => tapeformer.tick(value, step)).join(" "));
+)"));
+  CHECK(told(dom, "losses") == "0.49531 0.49532 0.49533 0.49534 0.49535");
+  CHECK(told(dom, "norms") == "0 5e29 1e30");
+  CHECK(told(dom, "tokens") == "2e9 4e9");
+  CHECK(told(dom, "cut") == "0");
+  CHECK(told(dom, "ticks") == "0.3 0 -1500 1,234,567 2.5e-7 3.162e-300 7");
+  CHECK(dom.find("<td>1.25e130</td>") != dom.npos);
+}
