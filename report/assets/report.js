@@ -101,11 +101,20 @@
     }));
   }
 
+  // The x axis of all charts: from the least x of any to the most, with room for the points at both ends.
+  function whole() {
+    const xs = data.runs.flatMap((run) => [run.train, run.eval, run.watch]).flatMap((lines) => lines[axes[state.axis].key] ?? [])
+      .filter((x) => x !== null);
+    const [least, most] = xs.reduce(([low, high], x) => [Math.min(low, x), Math.max(high, x)], [Infinity, -Infinity]);
+    const room = .01 * (most - least) || 1;
+    return [least - room, most + room];
+  }
+
   const drawn = [];
   function zoom_all(range, source) {
     state.zoom = range;
     for (const graph of drawn) {
-      if (graph !== source) graph.updateOptions({dateWindow: range});
+      if (graph !== source || range === null) graph.updateOptions({dateWindow: range ?? whole()});
     }
   }
 
@@ -130,7 +139,7 @@
       connectSeparatedPoints: true, legend: "never", logscale: state.log && chart.title.startsWith("Loss"),
       gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)", axisLabelFontSize: 12,
       axes: {y: {axisLabelWidth: 64, ticker: tapeformer.ticker()}, x: {axisLabelWidth: 68, ticker: tapeformer.ticker()}},
-      dateWindow: state.zoom, xlabel: axes[state.axis].label, animatedZooms: false,
+      dateWindow: state.zoom ?? whole(), xlabel: axes[state.axis].label, animatedZooms: false,
       highlightCallback: (event, x, points) => show(x, points), unhighlightCallback: hint,
       zoomCallback: (from, to) => zoom_all(graph.isZoomed("x") ? [from, to] : null, graph),
     });

@@ -81,3 +81,30 @@ tell("ticks", [[0.30000000000000004, 0.1], [5.6e-17, 0.2], [-1500, 500], [123456
   CHECK(told(dom, "ticks") == "0.3 0 -1500 1,234,567 2.5e-7 3.162e-300 7");
   CHECK(dom.find("<td>1.25e130</td>") != dom.npos);
 }
+
+TEST_CASE("report: all charts have the same x axis, also those of a single evaluation, before and after zooming") {
+  if (!has_browser()) return;
+  const TempFolder folder;
+  folder.write("a/config.toml", "[model]\n");
+  folder.write("a/metrics.jsonl",
+               "{\"step\":1,\"loss\":3,\"lr\":0.5}\n{\"step\":9,\"loss\":2,\"lr\":0.25}\n"
+               "{\"step\":9,\"eval_loss\":2.5,\"eval_perplexity\":12.18}\n");
+  const RunFolder run{folder.path / "a"};
+  const std::string dom = opened(with_script(run_report({&run, 1}), R"(
+const tell = (name, text) => document.body.append(tapeformer.element("p", {}, name + ": " + text));
+const ticks = (chart) => [...chart.querySelectorAll(".dygraph-axis-label-x")].map((tick) => tick.textContent).join(" ");
+const all = () => [...new Set([...document.querySelectorAll(".chart")].map(ticks))].join("|");
+const canvas = document.querySelectorAll(".chart canvas")[1], box = canvas.getBoundingClientRect();
+const mouse = (type, x) => canvas.dispatchEvent(
+  new MouseEvent(type, {bubbles: true, detail: 1, view: window, clientX: box.left + x, clientY: box.top + 60}));
+const before = all();
+tell("axis", before);
+mouse("mousedown", 300), mouse("mousemove", 600), mouse("mouseup", 600);
+tell("zoomed", all() !== before && !all().includes("|"));
+mouse("mousedown", 300), mouse("mouseup", 300), mouse("dblclick", 300);
+tell("back", all());
+)"));
+  CHECK(told(dom, "axis") == "1 2 3 4 5 6 7 8 9");
+  CHECK(told(dom, "zoomed") == "true");
+  CHECK(told(dom, "back") == "1 2 3 4 5 6 7 8 9");
+}
