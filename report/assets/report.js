@@ -4,6 +4,8 @@
   const {data, element, number} = tapeformer;
   const colours = ["#2f7ed8", "#d9534f", "#3a9d5d", "#b07aa1", "#c98a1b", "#17a2b8", "#8c6d5a", "#7f7f7f"];
   const colour = (run) => colours[run % colours.length];
+  // Dashes for the runs that have a colour again.
+  const dashes = (run) => run < colours.length ? null : [6, 2 + 2 * Math.floor(run / colours.length)];
   const axes = {
     steps: {key: "step", label: "optimizer steps"},
     tokens: {key: "tokens", label: "tokens read"},
@@ -82,8 +84,8 @@
 
   const shown = (line) => !state.hidden.has(line.run) && !state.hidden_layers.has(line.layer);
   function style(line) {
-    if (line.evaluation) return {drawPoints: true, pointSize: 2.5, strokeWidth: 2.2};
-    if (line.layer === null) return {strokeWidth: 1.1};
+    if (line.evaluation) return {drawPoints: true, pointSize: 2.5, strokeWidth: 2.2, strokePattern: dashes(line.run)};
+    if (line.layer === null) return {strokeWidth: 1.1, strokePattern: dashes(line.run)};
     return {strokeWidth: 1.4, drawPoints: line.x.length < 40, pointSize: 2, strokePattern: line.run ? [6, 2 + 2 * line.run] : null};
   }
 
@@ -136,7 +138,7 @@
       colors: lines.map((line) => line.colour),
       visibility: lines.map(shown),
       series: Object.fromEntries(lines.map((line) => [line.label, style(line)])),
-      connectSeparatedPoints: true, legend: "never", logscale: state.log && chart.title.startsWith("Loss"),
+      connectSeparatedPoints: true, legend: "never", logscale: state.log && chart.parts[0].keys.some((key) => key.includes("loss")),
       gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)", axisLabelFontSize: 12,
       axes: {y: {axisLabelWidth: 64, ticker: tapeformer.ticker()}, x: {axisLabelWidth: 68, ticker: tapeformer.ticker()}},
       dateWindow: state.zoom ?? whole(), xlabel: axes[state.axis].label, animatedZooms: false,
@@ -186,6 +188,7 @@
       });
       const swatch = element("span", {className: "swatch"});
       swatch.style.background = colour(index);
+      if (dashes(index)) swatch.classList.add("dashed");
       const time = Math.max(run.last.elapsed_s ?? 0, last(run.eval.elapsed_s) ?? 0);
       rows.push([element("label", {}, toggle, swatch), run.name + (data.runs.length > 1 ? " #" + (index + 1) : ""),
         number(run.last.step ?? null), number(run.last.tokens ?? null), tapeformer.duration(time),

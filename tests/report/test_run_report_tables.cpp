@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "core/error.h"
 #include "tests/report/browser.h"
@@ -107,4 +108,27 @@ tell("back", all());
   CHECK(told(dom, "axis") == "1 2 3 4 5 6 7 8 9");
   CHECK(told(dom, "zoomed") == "true");
   CHECK(told(dom, "back") == "1 2 3 4 5 6 7 8 9");
+}
+
+TEST_CASE("report: runs that share a colour differ in their dashes, and the losses of tasks are logarithmic, too") {
+  if (!has_browser()) return;
+  const TempFolder folder;
+  std::vector<RunFolder> runs;
+  for (const char* const name : {"a", "b", "c", "d", "e", "f", "g", "h", "i"}) {
+    folder.write(std::string(name) + "/config.toml", "[model]\n");
+    folder.write(std::string(name) + "/metrics.jsonl",
+                 "{\"step\":1,\"loss\":4,\"lr\":0.5,\"task\":\"tags\"}\n{\"step\":2,\"eval_loss\":2}\n");
+    runs.push_back({folder.path / name});
+  }
+  const std::string dom = opened(with_script(run_report(runs), R"(
+const Chart = Dygraph, made = [];
+const tell = (name, text) => document.body.append(tapeformer.element("p", {}, name + ": " + text));
+Dygraph = Object.assign(function(place, rows, options) { return made.push(options), new Chart(place, rows, options); }, Chart);
+[...document.querySelectorAll("label")].find((label) => label.textContent === "logarithmic loss").querySelector("input").click();
+tell("logarithmic", made.map((options) => options.logscale).join(" "));
+tell("dashes", Object.values(made[0].series).map((one) => one.strokePattern === null ? "-" : one.strokePattern.join("+")).join(" "));
+)"));
+  CHECK(told(dom, "logarithmic") == "true false true");  // the loss, the rate, the loss of tags
+  CHECK(told(dom, "dashes") == "- - - - - - - - 6+4");
+  CHECK(count(dom, "class=\"swatch dashed\"") == 1);
 }
