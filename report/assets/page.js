@@ -10,6 +10,11 @@ const tapeformer = {
     return made;
   },
 
+  // A text for dygraphs, which reads the labels of axes and ticks as HTML.
+  html(text) {
+    return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  },
+
   // A table of rows of texts or elements; the first row holds the heads.
   table([heads, ...rows]) {
     const cells = (row, name) => this.element("tr", {}, ...row.map((cell) => this.element(name, {}, cell)));

@@ -52,7 +52,7 @@
       labels: ["x", ...names], dateWindow,
       series: Object.fromEntries(names.map((name, index) => [name, {strokePattern: dashed(index) ? [6, 3] : null}])), colors: lines.map((_, index) => colour(index)),
       customBars: true, connectSeparatedPoints: true, drawPoints: rows.size < 40, pointSize: 2.5, strokeWidth: 1.8, fillAlpha: .15,
-      legend: "never", xlabel: x_label, gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)",
+      legend: "never", xlabel: tapeformer.html(x_label), gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)",
       axisLabelFontSize: 12, axes: {y: {axisLabelWidth: 64, ticker: tapeformer.ticker()}, x: axis},
       highlightCallback: (event, x, points) => {
         reading.replaceChildren(`${x_label} ${number(x)}`);

@@ -38,6 +38,23 @@ TEST_CASE("study: seeds are different, and a command has words") {
                 ": measures 1: command: expected a list of words");
 }
 
+TEST_CASE("study: the name of the x axis is never read as HTML") {
+  if (!has_browser()) return;
+  const Sandbox box;
+  std::vector<StudyRun> runs;
+  for (const char* const folder : {"a-1", "b-1"}) {
+    box.write(std::string(folder) + "/config.toml", "[model]\n");
+    box.write(std::string(folder) + "/metrics.jsonl", "{\"step\":1,\"eval_loss\":0.5}\n");
+    runs.push_back({.variant = runs.size(), .seed = 1, .folder = box / folder, .values = {{"loss", 0.5}}});
+  }
+  box.write("odd.toml",
+            "title = \"t\"\nclaim = \"c\"\nx_label = \"P(a<b) <img src=x>\"\n"
+            "[[variants]]\nname = \"a\"\nx = 1\n[[variants]]\nname = \"b\"\nx = 2\n");
+  const std::string dom =
+      opened(tapeformer::study_page(with_curves(study_json(load_study(box / "odd.toml"), runs, {}), runs)));
+  CHECK(dom.find(">P(a&lt;b) &lt;img src=x&gt;</div>") != std::string::npos);
+}
+
 TEST_CASE("study: a measure takes an option of one value, not a part of a list") {
   const Sandbox box;
   const std::string file = (box / "list.toml").string();
