@@ -27,8 +27,8 @@ struct ScoredGroup {
 // {"group", "questions", "accuracy", "accuracy_per_token", "accuracy_per_byte", "chance"}, and "optimum" if that of
 // every question is known.
 nlohmann::ordered_json score_json(const ScoredGroup& group);
-// Returns a page that shows the accuracy of each group. On the x axis a group is at its name if that is a number, else
-// at its place in the list.
+// Returns a page that shows the accuracy of each group. On the x axis groups are at their names if these are all
+// numbers, else at their places in the list, with their names.
 std::string score_page(const std::string& title, const std::vector<ScoredGroup>& groups);
 
 }  // namespace tapeformer

@@ -5,7 +5,14 @@
   const lines = [["the model", "accuracy", "#2f7ed8"], ["best possible", "optimum", "#3a9d5d"], ["chance", "chance", "#7f7f7f"]]
     .filter(([, key]) => data.groups.some((group) => group[key] !== undefined));
   const percent = (share) => share === undefined ? "–" : (100 * share).toFixed(2) + "\u00a0%";
-  const at = (group, place) => group.group !== "" && isFinite(group.group) ? Number(group.group) : place;
+  const numeric = data.groups.every(({group}) => group.trim() !== "" && isFinite(group));
+  const at = ({group}, place) => numeric ? Number(group) : place;
+  // Ticks at the groups, by their names, if these are no numbers; those left out that are too near to the one before.
+  const short = (name) => name.length > 12 ? name.slice(0, 11) + "…" : name;
+  const names = (least, most, pixels) => {
+    const apart = Math.ceil(100 * (most - least) / pixels);
+    return data.groups.map(({group}, place) => ({v: place, label: tapeformer.html(short(group))})).filter(({v}) => v % apart === 0);
+  };
   const place = element("div", {className: "chart"}), reading = element("div", {className: "reading quiet"});
   const legend = element("div", {className: "legend"}, ...lines.map(([name, , colour]) => {
     const swatch = element("span", {className: "swatch"});
@@ -23,8 +30,9 @@
     labels: ["group", ...lines.map(([name]) => name)], colors: lines.map(([, , colour]) => colour), legend: "never",
     drawPoints: true, pointSize: 3, strokeWidth: 1.8, xlabel: "group", ylabel: "right, %", valueRange: [0, 102],
     gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)", axisLabelFontSize: 12,
+    xRangePad: 8, axes: {x: {axisLabelWidth: 96, ticker: numeric ? tapeformer.ticker() : names}},
     highlightCallback: (event, x, points) => {
-      reading.replaceChildren(`group ${number(x)}`, ...points.map((point) => `  ·  ${point.name} ${number(point.yval)} %`));
+      reading.replaceChildren(`group ${numeric ? number(x) : data.groups[x].group}`, ...points.map((point) => `  ·  ${point.name} ${number(point.yval)} %`));
     },
     unhighlightCallback: () => reading.replaceChildren(),
   });

@@ -81,3 +81,27 @@ tell("row", document.querySelectorAll("tr")[2].textContent);
   CHECK(told(dom, "drawn") == "true");
   CHECK(told(dom, "row") == "1475.00&nbsp;%50.00&nbsp;%25.00&nbsp;%25.00&nbsp;%80.00&nbsp;%");
 }
+
+TEST_CASE(
+    "score page: groups that are no numbers are at their places, with their names, which are never read as HTML") {
+  if (!has_browser()) return;
+  std::vector<ScoredGroup> groups;
+  for (const char* const name : {"easy", "<i>hard", "a group with a long name", "1"}) {
+    groups.push_back({.name = name, .questions = 4, .right = {1, 2, 3}, .chance = 1, .optimum = 0, .with_optimum = 0});
+  }
+  const std::string script = R"(
+const tell = (name, text) => document.body.append(tapeformer.element("p", {}, name + ": " + text));
+tell("ticks", [...document.querySelectorAll(".dygraph-axis-label-x")].map((tick) => tick.textContent).join("|"));
+const canvas = document.querySelectorAll(".chart canvas")[1], box = canvas.getBoundingClientRect();
+const read = (x) => {
+  canvas.dispatchEvent(new MouseEvent("mousemove", {bubbles: true, view: window, clientX: box.left + x, clientY: box.top + 60}));
+  return document.querySelector(".reading").textContent;
+};
+tell("second", read(350));
+tell("last", read(box.width - 10));
+)";
+  const std::string dom = opened(with_script(score_page("A title", groups), script));
+  CHECK(told(dom, "ticks") == "easy|&lt;i&gt;hard|a group wit…|1");
+  CHECK(told(dom, "second") == "group &lt;i&gt;hard  ·  the model 25 %  ·  chance 25 %");
+  CHECK(told(dom, "last").starts_with("group 1  ·  "));
+}
