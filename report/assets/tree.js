@@ -3,7 +3,8 @@
 "use strict";
 (() => {
   const {data, element} = tapeformer;
-  const kLevel = 46, kLetter = 8.5, kGap = 14;  // pixels
+  const kLevel = 46, kGap = 14;  // pixels
+  const ruler = element("canvas").getContext("2d");
 
   const svg = (name, attributes, ...children) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -30,15 +31,29 @@
     return root.children;
   }
 
-  // Gives each node its place; returns the place after its last word.
+  // Half of the width of a node's text and of the gap beside it. The font is that of tree.css.
+  function half(node) {
+    ruler.font = (node.label ? "600 " : "") + "14px system-ui, sans-serif";
+    return (ruler.measureText(node.text).width + kGap) / 2;
+  }
+  function shift(node, by) {
+    node.x += by;
+    for (const child of node.children) shift(child, by);
+  }
+
+  // Gives each node its place, above the middle of what is below it; returns the place after its text and its last word.
   function place(node, x, level) {
     node.y = 18 + level * kLevel;
     const begin = x;
     for (const child of node.children) x = place(child, x, level + 1);
-    x = Math.max(x, begin + node.text.length * kLetter + kGap);
     const [first, last] = [node.children[0], node.children[node.children.length - 1]];
-    node.x = first ? (first.x + last.x) / 2 : (begin + x) / 2;
-    return x;
+    node.x = first ? (first.x + last.x) / 2 : begin + half(node);
+    const cut = begin + half(node) - node.x;  // a text that is wider than all below it
+    if (cut > 0) {
+      shift(node, cut);
+      x += cut;
+    }
+    return Math.max(x, node.x + half(node));
   }
 
   function draw(tree) {

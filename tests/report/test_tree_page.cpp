@@ -60,6 +60,28 @@ tell("broken", document.querySelector(".broken").textContent);
   CHECK(told(dom, "broken") == "No tree: (S is not closed");
 }
 
+TEST_CASE("tree page: no label is cut or drawn over another, also if it is wider than the words below it") {
+  if (!has_browser()) return;
+  const auto part = [](std::string text) { return TreePart{std::move(text), {1, 0}}; };
+  const TreeText tree{
+      {"I"},
+      {part("(SENTENCE-WITH-A-LONG-NAME"), part("(NP-SUBJECT-1"), part("I"), part(")NP-SUBJECT-1"), part("(VERB"),
+       part("am"), part(")VERB"), part("("), part("x"), part(")"), part("(ADVERBIAL-PHRASE"), part("w"),
+       part(")ADVERBIAL-PHRASE"), part(")SENTENCE-WITH-A-LONG-NAME")},
+      ""};
+  const std::string script = R"(
+const tell = (name, text) => document.body.append(tapeformer.element("p", {}, name + ": " + text));
+const svg = document.querySelector("svg").getBoundingClientRect();
+const boxes = [...document.querySelectorAll("svg text")].map((text) => text.getBoundingClientRect()).filter(({width}) => width > 0);
+tell("cut", boxes.filter(({left, right}) => left < svg.left || right > svg.right).length);
+tell("over another", boxes.filter((a, i) => boxes.some((b, j) =>
+  i !== j && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)).length);
+)";
+  const std::string dom = opened(with_script(tree_page("A title", {tree}), script));
+  CHECK(told(dom, "cut") == "0");
+  CHECK(told(dom, "over another") == "0");
+}
+
 TEST_CASE("score page: a browser draws accuracies over the groups, with chance and the optimum") {
   ScoredGroup none{.name = "0", .questions = 4, .right = {1, 2, 3}, .chance = 1, .optimum = 1, .with_optimum = 4};
   ScoredGroup one{.name = "1", .questions = 4, .right = {3, 2, 1}, .chance = 1, .optimum = 3.2, .with_optimum = 4};
