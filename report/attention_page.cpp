@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/text/utf8.h"
 #include "core/text/visible_text.h"
 #include "report/page.h"
 
@@ -65,6 +66,22 @@ std::string xml(std::string_view text) {
     escaped += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : std::string(1, c);
   }
   return escaped;
+}
+
+// About how many pixels a text in a font of 12 pixels is wide, at the most.
+std::int64_t pixels_of(std::string_view text) {
+  std::int64_t pixels = 0;
+  for (const char c : text) {
+    const bool is_capital = c >= 'A' && c <= 'Z', is_wide = static_cast<unsigned char>(c) >= 0xE0;
+    if (!is_continuation_byte(c)) pixels += is_wide ? 12 : is_capital ? 10 : 8;
+  }
+  return pixels;
+}
+
+std::int64_t widest(const std::vector<std::string>& texts) {
+  std::int64_t most = 0;
+  for (const std::string& text : texts) most = std::max(most, pixels_of(text));
+  return most;
 }
 
 }  // namespace
@@ -146,24 +163,28 @@ std::string attention_svg(const AttentionText& text, std::int64_t layer, std::in
   const Tensor& weights = text.map.weights[layer];
   in_range("head", head, weights.size(0));
   const std::int64_t rows = weights.size(1), columns = weights.size(2);
-  constexpr std::int64_t kCell = 18, kLabel = 110;
+  const std::vector<std::string> queries = all_visible(text.queries), keys = all_visible(text.keys);
+  constexpr std::int64_t kCell = 18, kLeast = 110, kMargin = 10;
+  const std::int64_t left = std::max(kLeast, widest(queries) + kMargin), top = std::max(kLeast, widest(keys) + kMargin);
+  // The names of keys lean to the right, those of the last ones out of the matrix.
+  std::int64_t right = left + columns * kCell + 4;
+  for (std::int64_t j = 0; j < columns; ++j) right = std::max(right, left + j * kCell + kCell + pixels_of(keys[j]) / 2);
   std::string svg =
-      str_cat("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", kLabel + columns * kCell + 4, ' ',
-              kLabel + rows * kCell + 4, "\" font-family=\"sans-serif\" font-size=\"12\">\n<title>layer ", layer,
-              ", head ", head, "</title>\n");
+      str_cat("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", right, ' ', top + rows * kCell + 4,
+              "\" font-family=\"sans-serif\" font-size=\"12\">\n<title>layer ", layer, ", head ", head, "</title>\n");
   for (std::int64_t j = 0; j < columns; ++j) {
-    svg += str_cat("<text transform=\"translate(", kLabel + j * kCell + 13, ' ', kLabel - 6, ") rotate(-60)\">",
-                   xml(visible_text(text.keys[j])), "</text>\n");
+    svg += str_cat("<text transform=\"translate(", left + j * kCell + 13, ' ', top - 6, ") rotate(-60)\">",
+                   xml(keys[j]), "</text>\n");
   }
   const double* weight = weights.data<double>() + head * rows * columns;
   for (std::int64_t i = 0; i < rows; ++i) {
-    svg += str_cat("<text x=\"", kLabel - 6, "\" y=\"", kLabel + i * kCell + 13, "\" text-anchor=\"end\">",
-                   xml(visible_text(text.queries[i])), "</text>\n");
+    svg += str_cat("<text x=\"", left - 6, "\" y=\"", top + i * kCell + 13, "\" text-anchor=\"end\">", xml(queries[i]),
+                   "</text>\n");
     for (std::int64_t j = 0; j < columns; ++j, ++weight) {
       char opacity[16];
       std::snprintf(opacity, sizeof opacity, "%.3f", std::clamp(*weight, 0.0, 1.0));
-      svg += str_cat("<rect x=\"", kLabel + j * kCell, "\" y=\"", kLabel + i * kCell, "\" width=\"", kCell,
-                     "\" height=\"", kCell, "\" fill=\"#1f6fb4\" fill-opacity=\"", opacity, "\" stroke=\"#ddd\"/>\n");
+      svg += str_cat("<rect x=\"", left + j * kCell, "\" y=\"", top + i * kCell, "\" width=\"", kCell, "\" height=\"",
+                     kCell, "\" fill=\"#1f6fb4\" fill-opacity=\"", opacity, "\" stroke=\"#ddd\"/>\n");
     }
   }
   return svg + "</svg>\n";

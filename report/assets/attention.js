@@ -65,14 +65,21 @@
     reading.textContent = `“${state.map.queries[i]}” looks at “${state.map.keys[j]}” with ${chosen().weights[i][j]}`;
   }
 
+  // The pixels of a token, and of the longest token with a margin. The font is the widest of attention.css.
+  const ruler = element("canvas").getContext("2d");
+  ruler.font = "bold 13px system-ui, sans-serif";
+  const wide = (text) => ruler.measureText(text).width;
+  const widest = (texts) => 12 + Math.max(...texts.map(wide));
+
   // Draws the weights as a matrix, with a bar for the norm of what the head adds to the residual stream at each query.
   function matrix() {
     const {queries, keys} = state.map, {weights, output} = chosen();
     const cell = Math.max(9, Math.min(26, 620 / keys.length));
-    const letters = (texts) => Math.min(150, 12 + 8 * Math.max(...texts.map((text) => text.length)));
-    const left = letters(queries), top = letters(keys), bars = output ? 90 : 0;
+    const left = widest(queries), top = widest(keys), bars = output ? 90 : 0;
+    // The names of the last keys lean out of the matrix.
+    const right = Math.max(bars, ...keys.map((key, j) => (j + .7 - keys.length) * cell + wide(key) / 2));
     const font = `font-size: ${Math.min(13, cell)}px`;
-    const svg = shape("svg", {width: left + keys.length * cell + bars + 6, height: top + queries.length * cell + 6, role: "img"});
+    const svg = shape("svg", {width: left + keys.length * cell + right + 6, height: top + queries.length * cell + 6, role: "img"});
     keys.forEach((key, j) => svg.append(shape("text",
       {transform: `translate(${left + (j + .7) * cell} ${top - 5}) rotate(-60)`, style: font}, key)));
     const most = output ? Math.max(...output, 1e-12) : 1;
@@ -98,20 +105,20 @@
   const lines = element("div");
   function look(query) {
     state.query = query;
-    const {queries, keys} = state.map, {weights} = chosen(), step = 20, width = 420;
-    const svg = shape("svg", {width, height: step * Math.max(queries.length, keys.length) + 6, role: "img"});
+    const {queries, keys} = state.map, {weights} = chosen(), step = 20, left = widest(queries);
+    const svg = shape("svg", {width: left + 125 + widest(keys), height: step * Math.max(queries.length, keys.length) + 6, role: "img"});
     const y = (place) => (place + .7) * step;
     weights.forEach((row, i) => row.forEach((weight, j) => {
       if (weight < .02 || (query !== null && query !== i)) return;
-      svg.append(shape("line", {x1: 150, y1: y(i) - 5, x2: 270, y2: y(j) - 5, stroke: `rgba(${blue},${weight})`, "stroke-width": 2}));
+      svg.append(shape("line", {x1: left, y1: y(i) - 5, x2: left + 120, y2: y(j) - 5, stroke: `rgba(${blue},${weight})`, "stroke-width": 2}));
     }));
     queries.forEach((token, i) => {
-      const text = shape("text", {x: 145, y: y(i), "text-anchor": "end", tabindex: 0, class: i === query ? "chosen" : ""}, token);
+      const text = shape("text", {x: left - 5, y: y(i), "text-anchor": "end", tabindex: 0, class: i === query ? "chosen" : ""}, token);
       text.addEventListener("mouseenter", () => { if (state.query !== i) look(i); });
       text.addEventListener("focus", () => { if (state.query !== i) look(i); });
       svg.append(text);
     });
-    keys.forEach((token, j) => svg.append(shape("text", {x: 275, y: y(j)}, token)));
+    keys.forEach((token, j) => svg.append(shape("text", {x: left + 125, y: y(j)}, token)));
     svg.addEventListener("mouseleave", () => look(null));
     lines.replaceChildren(svg);
   }

@@ -163,3 +163,23 @@ tell("positions", [...curve.querySelectorAll("text")].map((text) => text.textCon
   const std::string rollout = told(dom, "rollout");
   CHECK(std::stod(rollout.substr(rollout.rfind(' '))) == doctest::Approx(expected).epsilon(1e-6));
 }
+
+TEST_CASE("attention page: long names of tokens are not cut at the edges of the page's drawings and of a picture") {
+  const std::vector<std::string> tokens{"a", "internationalisation"};
+  const std::string svg = attention_svg(numbered(tokens, tokens), 0, 0);
+  CHECK(svg.find("viewBox=\"0 0 286 210\"") != svg.npos);  // 160 pixels on the left and above, 80 more on the right
+  if (!has_browser()) return;
+  const std::string script = R"(
+const tell = (name, text) => document.body.append(tapeformer.element("p", {}, name + ": " + text));
+const cut = () => [...document.querySelectorAll("svg text")].filter((text) => {
+  const inner = text.getBoundingClientRect(), outer = text.closest("svg").getBoundingClientRect();
+  return inner.left < outer.left || inner.right > outer.right || inner.top < outer.top;
+}).length;
+tell("head", cut());
+document.querySelectorAll(".grid button")[2].click();
+tell("mean", cut());
+)";
+  const std::string dom = opened(with_script(attention_page("A title", {numbered(tokens, tokens)}), script));
+  CHECK(told(dom, "head") == "0");
+  CHECK(told(dom, "mean") == "0");
+}
