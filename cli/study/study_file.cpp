@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "cli/study/process.h"
 #include "core/error.h"
@@ -212,6 +214,21 @@ void require_names(const Study& study, const std::vector<Named>& all, const char
   }
 }
 
+// Throws UsageError if two variants, or two measures, are at the same place of one line, where the picture would show
+// one of them. Variants without a line are on one together, measures without a line on none.
+template <class Placed>
+void require_places(const Study& study, const std::vector<Placed>& all, const char* what, bool only_lines) {
+  std::map<std::pair<std::string, double>, std::string> names;
+  for (const Placed& one : all) {
+    if (!one.x || (only_lines && one.line.empty())) continue;
+    const auto [place, is_new] = names.emplace(std::pair(one.line, *one.x), one.name);
+    if (!is_new) {
+      fail_usage(study.file.string(), ": the ", what, ' ', place->second, " and ", one.name, " have the same x, ",
+                 *one.x, ": give each a line of its own");
+    }
+  }
+}
+
 }  // namespace
 
 fs::path studies_folder() {
@@ -253,11 +270,13 @@ Study load_study(const fs::path& file) {
   for (Fields& variant : fields.tables("variants")) study.variants.push_back(read_variant(std::move(variant)));
   if (study.variants.empty()) fail_usage(file.string(), ": expected variants, [[variants]]");
   require_names(study, study.variants, "variants");
+  require_places(study, study.variants, "variants", false);
   for (Fields& measure : fields.tables("measures")) study.measures.push_back(read_measure(std::move(measure)));
   if (std::ranges::count(study.measures, "loss", &StudyMeasure::name) == 0) {
     study.measures.insert(study.measures.begin(), {.name = "loss", .value = "eval_loss", .is_implied = true});
   }
   require_names(study, study.measures, "measures");
+  require_places(study, study.measures, "measures", true);
   for (Fields& shown : fields.tables("shown")) study.checks.push_back(read_check(std::move(shown), study));
   fields.end();
   return study;

@@ -38,6 +38,30 @@ TEST_CASE("study: seeds are different, and a command has words") {
                 ": measures 1: command: expected a list of words");
 }
 
+TEST_CASE("study: two variants at one place of a line, of which the picture would show one, are refused") {
+  const Sandbox box;
+  const auto variant = [](const std::string& name, const std::string& place) {
+    return "[[variants]]\nname = \"" + name + "\"\n" + place + "\n";
+  };
+  const std::string head = "title = \"t\"\nclaim = \"c\"\n";
+  const std::string file = (box / "same.toml").string();
+  box.write("same.toml", head + variant("a", "x = 1.5") + variant("b", "x = 2") + variant("c", "x = 1.5"));
+  CHECK_THROWS_WITH_AS(load_study(file),
+                       (file + ": the variants a and c have the same x, 1.5: give each a line of its own").c_str(),
+                       tapeformer::UsageError);
+  const auto measure = [](const std::string& name, const std::string& place) {
+    return "[[measures]]\nname = \"" + name + "\"\nmetrics = \"lr\"\n" + place + "\n";
+  };
+  box.write("same.toml",
+            head + variant("a", "") + measure("m", "x = 3\nline = \"l\"") + measure("n", "x = 3\nline = \"l\""));
+  CHECK_THROWS_WITH_AS(load_study(file),
+                       (file + ": the measures m and n have the same x, 3: give each a line of its own").c_str(),
+                       tapeformer::UsageError);
+  box.write("lines.toml", head + variant("a", "x = 1.5") + variant("b", "") + variant("c", "x = 1.5\nline = \"l\"") +
+                              variant("d", ""));
+  CHECK(load_study(box / "lines.toml").variants.size() == 4);
+}
+
 TEST_CASE("study: the name of the x axis is never read as HTML") {
   if (!has_browser()) return;
   const Sandbox box;
