@@ -85,7 +85,8 @@
   }, {passive: false});
   svg.addEventListener("pointermove", (event) => {
     if (event.buttons !== 1) return;
-    view.x += event.movementX, view.y += event.movementY;
+    const scale = width / svg.getBoundingClientRect().width;  // a narrow window shows the map smaller
+    view.x += event.movementX * scale, view.y += event.movementY * scale;
     place();
   });
   svg.addEventListener("dblclick", () => { Object.assign(view, {scale: 1, x: 0, y: 0}); place(); });

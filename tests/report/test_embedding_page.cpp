@@ -110,6 +110,22 @@ tell("squares", [...document.querySelectorAll(".reading")].map((one) => one.text
   CHECK(told(dom, "squares") == "“a” and “c”: 0.6|position 1, dimension 1: 0.5");
 }
 
+TEST_CASE("embedding page: the map follows the pointer, also in a window that shows it smaller") {
+  if (!has_browser()) return;
+  const std::string script = R"(
+const tell = (name, text) => document.body.append(tapeformer.element("p", {}, name + ": " + text));
+const svg = document.querySelector(".map"), left = () => svg.querySelector("circle").getBoundingClientRect().left;
+const before = left();
+svg.dispatchEvent(new PointerEvent("pointermove", {buttons: 1, movementX: 40, movementY: 0}));
+tell("small", svg.getBoundingClientRect().width < 600);
+tell("moved", Math.round(left() - before));
+)";
+  const std::string page = embedding_page("Vectors", {"a", "b"}, matrix({1, 2, 2, 1}, 2), {});
+  const std::string dom = opened(with_script(page, script), "500,900");
+  CHECK(told(dom, "small") == "true");
+  CHECK(told(dom, "moved") == "40");
+}
+
 TEST_CASE("embedding page: no label lies on another one or on a point, also where points are near to each other") {
   if (!has_browser()) return;
   const std::string script = R"(
