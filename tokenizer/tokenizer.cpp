@@ -99,7 +99,9 @@ std::vector<std::int32_t> Vocabulary::extra_ids() const {
 
 Tokenizer::Tokenizer(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)), extra_ids_(vocabulary_.extra_ids()) {}
 
-// Plain text cut at the wanted tokens: of those that begin first, at the longest.
+// Plain text cut at the wanted tokens: of those that begin first, at the longest. The white space that a token takes
+// with it may have further tokens in it, which are found too, as Hugging Face's tokenizers do; so a part may begin
+// before the end of the last one.
 std::vector<Tokenizer::Part> Tokenizer::find_tokens(const Part& part, std::span<const WantedToken> wanted) {
   if (wanted.empty()) return {part};
   const std::string_view text = part.text;
@@ -107,11 +109,11 @@ std::vector<Tokenizer::Part> Tokenizer::find_tokens(const Part& part, std::span<
   std::vector<std::size_t> next;
   for (const WantedToken& token : wanted) next.push_back(text.find(token.text));
   std::vector<Part> parts;
-  for (std::size_t begin = 0; begin < text.size();) {
+  for (std::size_t begin = 0, search = 0;;) {
     std::size_t at = text.size();
     const WantedToken* found = nullptr;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      if (next[i] < begin) next[i] = text.find(wanted[i].text, begin);
+      if (next[i] < search) next[i] = text.find(wanted[i].text, search);
       const bool longer = found && next[i] == at && wanted[i].text.size() > found->text.size();
       if (next[i] < at || longer) {
         at = next[i];
@@ -124,6 +126,7 @@ std::vector<Tokenizer::Part> Tokenizer::find_tokens(const Part& part, std::span<
     const std::size_t behind = at + found->text.size(), end = found->rstrip ? white_space_end(text, behind) : behind;
     parts.push_back({text.substr(first, end - first), part.offset + first, found->id});
     begin = end;
+    search = behind;
   }
   return parts;
 }
