@@ -14,6 +14,18 @@ using Ids = std::vector<std::int32_t>;
 
 std::unique_ptr<Tokenizer> read(const json& file) { return Tokenizer::from_json(file.dump(), "t"); }
 
+// Byte pairs over characters, with an added token of two signs of spaces.
+json metaspace(const char* scheme) {
+  json file = json::parse(R"({
+    "added_tokens": [{"id": 0, "content": "<unk>", "special": true},
+                     {"id": 5, "content": "\u2581\u2581", "special": false, "normalized": true}],
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "split": false},
+    "model": {"type": "BPE", "unk_token": "<unk>", "vocab": {"<unk>": 0, "\u2581": 1, "a": 2, "b": 3, "\u2581a": 4},
+              "merges": [["\u2581", "a"]]}})");
+  file["pre_tokenizer"]["prepend_scheme"] = scheme;
+  return file;
+}
+
 }  // namespace
 
 TEST_CASE("added tokens: those in the white space that another takes with it are found too") {
@@ -30,4 +42,18 @@ TEST_CASE("added tokens: those in the white space that another takes with it are
   CHECK(tokenizer->encode("<t>  <t> a") == Ids{3, 4, 3, 2});
   CHECK(tokenizer->encode("  <t>  ") == Ids{4, 3, 4});
   CHECK(tokenizer->encode("").empty());
+}
+
+TEST_CASE("added tokens: spaces are no signs of spaces before Metaspace replaces them") {
+  const auto always = read(metaspace("always")), first = read(metaspace("first")), never = read(metaspace("never"));
+  CHECK(always->encode("a  b") == Ids{4, 1, 1, 3});
+  CHECK(first->encode("a  b") == Ids{4, 1, 1, 3});
+  CHECK(never->encode("a  b") == Ids{2, 1, 1, 3});
+  CHECK(always->encode("a\u2581\u2581b") == Ids{4, 5, 1, 3});
+  CHECK(first->encode("a\u2581\u2581b") == Ids{4, 5, 3});
+  CHECK(never->encode("a\u2581\u2581b") == Ids{2, 5, 3});
+  for (const Tokenizer* const tokenizer : {always.get(), first.get(), never.get()}) {
+    CHECK(tokenizer->encode(" \u2581\u2581\u2581a") == Ids{1, 5, 4});
+    CHECK(tokenizer->encode("\u2581a") == Ids{4});
+  }
 }

@@ -159,19 +159,22 @@ SentencePieceTokenizer::SentencePieceTokenizer(Vocabulary& written, Pairs& merge
 }
 
 std::optional<std::string> SentencePieceTokenizer::normalized(std::string_view text, bool continues) const {
-  const bool puts_space = rules_.place == SentencePieceRules::Place::normalizer &&
-                          rules_.space == SentencePieceRules::Space::each && !continues && !text.empty();
+  if (rules_.place == SentencePieceRules::Place::metaspace) return std::nullopt;
+  const bool puts_space = rules_.space == SentencePieceRules::Space::each && !continues && !text.empty();
   if (!puts_space && text.find(kSpaceSign) == text.npos) return std::nullopt;
   return (puts_space ? " " : "") + replace_all(text, kSpaceSign, " ");
 }
 
 bool SentencePieceTokenizer::puts_space_before(std::string_view text, bool begins) const {
-  if (rules_.place != SentencePieceRules::Place::metaspace || text.starts_with(' ')) return false;
+  const bool has_space = text.starts_with(' ') || text.starts_with(kSpaceSign);
+  if (rules_.place != SentencePieceRules::Place::metaspace || has_space) return false;
   return rules_.space == SentencePieceRules::Space::each ||
          (rules_.space == SentencePieceRules::Space::first && begins);
 }
 
 void SentencePieceTokenizer::encode_plain(std::string_view text, std::size_t, std::vector<std::int32_t>& ids) const {
+  std::string without_signs;
+  if (text.find(kSpaceSign) != text.npos) text = without_signs = replace_all(text, kSpaceSign, " ");
   const EncoderPool::Lease encoder = encoders_.take(table_, lengths_);
   std::vector<std::int32_t> symbols;
   bool after_unknown = false;

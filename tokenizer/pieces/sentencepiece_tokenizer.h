@@ -23,7 +23,7 @@ struct SentencePieceRules {
     each    // before every one
   };
   // Says which component of a tokenizer.json replaces spaces. The normalizer does it before normalized added tokens are
-  // found, and puts a space also before a space.
+  // found, and puts a space also before a space. Metaspace does it after they are found: one with "▁" is no spaces.
   enum class Place { normalizer, metaspace };
   Space space = Space::each;
   Place place = Place::normalizer;
