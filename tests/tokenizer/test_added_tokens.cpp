@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/error.h"
 #include "tokenizer/tokenizer.h"
 
 using namespace tapeformer;
@@ -56,4 +57,17 @@ TEST_CASE("added tokens: spaces are no signs of spaces before Metaspace replaces
     CHECK(tokenizer->encode(" \u2581\u2581\u2581a") == Ids{1, 5, 4});
     CHECK(tokenizer->encode("\u2581a") == Ids{4});
   }
+}
+
+TEST_CASE("pieces: a Split that removes the whole text is refused") {
+  json file = metaspace("never");
+  file["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}};
+  file["pre_tokenizer"] = {
+      {"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "Removed"}, {"invert", false}};
+  CHECK(read(file)->encode("b a") == Ids{3, 4});
+  file["pre_tokenizer"]["invert"] = true;
+  CHECK_THROWS_WITH_AS(read(file),
+                       "t: pre_tokenizer: an object of type \"Split\" is not supported here for BPE over characters, "
+                       "only Metaspace without a normalizer",
+                       Error);
 }

@@ -122,8 +122,10 @@ std::unique_ptr<Tokenizer> read_sentencepiece(const json& file, const json& mode
       read_metaspace(part, rules);
       continue;
     }
+    // Inverted, Removed takes away all that is no space.
+    const bool removes_text = part.value("behavior", json()) == "Removed" && part.value("invert", json()) == true;
     const bool does_nothing =
-        replaces && is_type(part, "Split") && part.value("pattern", json()) == json({{"String", " "}});
+        replaces && is_type(part, "Split") && !removes_text && part.value("pattern", json()) == json({{"String", " "}});
     check(does_nothing, "pre_tokenizer: ", show(part), " is not supported here for BPE over characters, only Metaspace",
           " without a normalizer");
   }
