@@ -1,10 +1,11 @@
-// Added tokens of files by Hugging Face: the ids are those of its tokenizers.
+// Added tokens of files by Hugging Face, and their normal forms: the ids are those of its tokenizers.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/unicode/normalization.h"
 
 using namespace tapeformer;
 
@@ -70,4 +71,11 @@ TEST_CASE("pieces: a Split that removes the whole text is refused") {
                        "t: pre_tokenizer: an object of type \"Split\" is not supported here for BPE over characters, "
                        "only Metaspace without a normalizer",
                        Error);
+}
+
+TEST_CASE("normal forms: marks newer than Unicode 9 stay where they are, and nothing composes across them") {
+  CHECK(nfc("a\u0EBA\u0327\u0301") == "a\u0EBA\u0327\u0301");
+  CHECK(nfc("a\u0301\u0EBA\u0316") == "\u00E1\u0EBA\u0316");
+  CHECK(nfc("a\u08D3\u0301") == "a\u08D3\u0301");
+  CHECK(nfc("a\u08D4\u0316") == "a\u0316\u08D4");  // a mark of Unicode 9
 }

@@ -2,7 +2,7 @@
 # Writes decompositions.inc, normalization.inc and categories.inc:  perl make_unicode_tables.pl
 #
 # The tables are those by which Hugging Face's tokenizers normalize, so that ids are the same: decompositions of Unicode
-# 12, categories of Unicode 8, lower case of Unicode 16. They come from Perl's own Unicode database, of version 14 or
+# 9, categories of Unicode 8, lower case of Unicode 16. They come from Perl's own Unicode database, of version 14 or
 # newer. The lists below hold what the two do not share: a few characters whose category has changed since, and
 # upper-case letters of Unicode 15 and 16.
 use strict;
@@ -31,7 +31,7 @@ for my $c (0 .. 0x10FFFF) {
   next if $c >= 0xD800 && $c <= 0xDFFF;
   my $char = chr $c;
   utf8::upgrade($char);  # Unicode's rules below U+0100 too
-  if ($char =~ /\p{Present_In: 12.0}/) {
+  if ($char =~ /\p{Present_In: 9.0}/) {
     if (defined getCanon($c) && !($c >= 0xAC00 && $c <= 0xD7A3)) {  # Hangul syllables decompose by a formula
       my @parts = map { hex } split ' ', charinfo($c)->{decomposition};
       my $excluded = isExclusion($c) || isNonStDecomp($c);
