@@ -60,6 +60,19 @@ TEST_CASE("added tokens: spaces are no signs of spaces before Metaspace replaces
   }
 }
 
+TEST_CASE("pieces: an old file without a space before a text keeps the first space in decoding") {
+  json file = metaspace("never");
+  file["pre_tokenizer"].erase("prepend_scheme");
+  for (const bool prefix : {true, false}) {
+    file["pre_tokenizer"]["add_prefix_space"] = prefix;
+    file["decoder"] = file["pre_tokenizer"];
+    const auto tokenizer = read(file);
+    CHECK(tokenizer->encode("a") == (prefix ? Ids{4} : Ids{2}));
+    CHECK(tokenizer->decode(tokenizer->encode("a")) == "a");
+    CHECK(tokenizer->decode(tokenizer->encode(" a")) == (prefix ? "a" : " a"));
+  }
+}
+
 TEST_CASE("pieces: a Split that removes the whole text is refused") {
   json file = metaspace("never");
   file["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}};

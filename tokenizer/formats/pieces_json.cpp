@@ -50,11 +50,16 @@ bool read_normalizer(const json& file, SentencePieceRules& rules) {
   return replaces;
 }
 
+// Old files have add_prefix_space in place of prepend_scheme.
+json prepend_scheme(const json& part, const std::string& where) {
+  const bool old_prefix = flag_of(part, "add_prefix_space", true, where);
+  return part.value("prepend_scheme", json(old_prefix ? "always" : "never"));
+}
+
 void read_metaspace(const json& part, SentencePieceRules& rules) {
   const std::string where = "pre_tokenizer: Metaspace";
   expect(part, "replacement", kSigns, where);
-  const bool old_prefix = flag_of(part, "add_prefix_space", true, where);
-  const json scheme = part.value("prepend_scheme", json(old_prefix ? "always" : "never"));
+  const json scheme = prepend_scheme(part, where);
   check(scheme == "always" || scheme == "first" || scheme == "never", where, ".prepend_scheme: ", show(scheme),
         " is not supported, only \"always\", \"first\" and \"never\"");
   rules.space = scheme == "always" ? Space::each : scheme == "first" ? Space::first : Space::none;
@@ -74,7 +79,7 @@ bool read_strips_space(const json& decoder) {
       expect(part, "stop", 0, "decoder: Strip");
       strips = true;
     }
-    if (is_type(part, "Metaspace")) strips = part.value("prepend_scheme", json()) != "never";
+    if (is_type(part, "Metaspace")) strips = prepend_scheme(part, "decoder: Metaspace") != "never";
   }
   return strips;
 }
