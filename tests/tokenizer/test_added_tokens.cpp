@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using Ids = std::vector<std::int32_t>;
 
-std::unique_ptr<Tokenizer> read(const json& file) { return Tokenizer::from_json(file.dump(), "t"); }
+std::unique_ptr<Tokenizer> loaded(const json& file) { return Tokenizer::from_json(file.dump(), "t"); }
 
 // Byte pairs over characters, with an added token of two signs of spaces.
 json metaspace(const char* scheme) {
@@ -31,7 +31,7 @@ json metaspace(const char* scheme) {
 }  // namespace
 
 TEST_CASE("added tokens: those in the white space that another takes with it are found too") {
-  const auto tokenizer = read(json::parse(R"({
+  const auto tokenizer = loaded(json::parse(R"({
     "added_tokens": [{"id": 0, "content": "<unk>", "special": true},
                      {"id": 3, "content": "<t>", "special": false, "normalized": false, "rstrip": true},
                      {"id": 4, "content": "  ", "special": false, "normalized": false}],
@@ -47,7 +47,8 @@ TEST_CASE("added tokens: those in the white space that another takes with it are
 }
 
 TEST_CASE("added tokens: spaces are no signs of spaces before Metaspace replaces them") {
-  const auto always = read(metaspace("always")), first = read(metaspace("first")), never = read(metaspace("never"));
+  const auto always = loaded(metaspace("always")), first = loaded(metaspace("first")),
+             never = loaded(metaspace("never"));
   CHECK(always->encode("a  b") == Ids{4, 1, 1, 3});
   CHECK(first->encode("a  b") == Ids{4, 1, 1, 3});
   CHECK(never->encode("a  b") == Ids{2, 1, 1, 3});
@@ -66,7 +67,7 @@ TEST_CASE("pieces: an old file without a space before a text keeps the first spa
   for (const bool prefix : {true, false}) {
     file["pre_tokenizer"]["add_prefix_space"] = prefix;
     file["decoder"] = file["pre_tokenizer"];
-    const auto tokenizer = read(file);
+    const auto tokenizer = loaded(file);
     CHECK(tokenizer->encode("a") == (prefix ? Ids{4} : Ids{2}));
     CHECK(tokenizer->decode(tokenizer->encode("a")) == "a");
     CHECK(tokenizer->decode(tokenizer->encode(" a")) == (prefix ? "a" : " a"));
@@ -78,9 +79,9 @@ TEST_CASE("pieces: a Split that removes the whole text is refused") {
   file["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}};
   file["pre_tokenizer"] = {
       {"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "Removed"}, {"invert", false}};
-  CHECK(read(file)->encode("b a") == Ids{3, 4});
+  CHECK(loaded(file)->encode("b a") == Ids{3, 4});
   file["pre_tokenizer"]["invert"] = true;
-  CHECK_THROWS_WITH_AS(read(file),
+  CHECK_THROWS_WITH_AS(loaded(file),
                        "t: pre_tokenizer: an object of type \"Split\" is not supported here for BPE over characters, "
                        "only Metaspace without a normalizer",
                        Error);
