@@ -1,6 +1,7 @@
 #include "autograd/kernels/attention/attention.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "autograd/kernels/attention/attention_task.h"
 #include "autograd/kernels/gemm/batch_invariant.h"
@@ -22,7 +23,8 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
   const Span span(SpanKind::kernel, "attention_forward", {.flops = product_flops(shape) * 2});
   const std::int64_t blocks = chunk_count(shape.queries, kBlockRows), groups = chunk_count(blocks, kForwardBlocks);
   // For few queries, as in generation, preparing the keys would cost more than it saves. The two ways add up in
-  // different orders, so results that must not depend on the number of queries always come from the same one.
+  // different orders, so results that must not depend on the number of queries always come from the same one. It adds
+  // up in parts that begin at the same keys wherever the first query of a block begins to see.
   const bool invariant = BatchInvariant::is_on(), few_queries = skinny_gemm_takes<T>({}, true, shape.queries);
   const auto forward = [&](const auto& make_products) {
     parallel_for(0, shape.batches * shape.heads * groups, 1, [&](std::int64_t i, std::int64_t) {
@@ -37,7 +39,9 @@ void attention_forward(T* o, AttentionStrides o_strides, T* log_sum_exp, const T
       const T* const k_head = k + start_of(k_strides, batch, head / shape.group, 0);
       const T* const v_head = v + start_of(v_strides, batch, head / shape.group, 0);
       const auto block_at = [&](std::int64_t first) {
-        return score_block(shape, batch, head, first, {0, shape.keys}, products.kKeyAlignment, workspace);
+        const std::int64_t alignment =
+            invariant ? std::lcm(products.kKeyAlignment, kBandDepth) : products.kKeyAlignment;
+        return score_block(shape, batch, head, first, {0, shape.keys}, alignment, workspace);
       };
       if (!few) {
         const std::int64_t begin = keys_of(block_at(group * kForwardBlocks * kBlockRows)).begin;

@@ -9,7 +9,6 @@ namespace {
 // The sums of a tile of c stay in registers over a block of k. AVX-512 has 32 registers, the others have 16.
 constexpr int kTileRows = 6;
 constexpr int kTileVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
-constexpr std::int64_t kBlock = 256;  // steps of k
 
 // c (kRows, up to kVectors vectors) = beta·c + alpha·a·b over k; `cols` is used only if kTail.
 template <int kRows, int kVectors, bool kTail, class T>
@@ -87,7 +86,7 @@ void band_gemm(T* c, std::int64_t ldc, StridedMatrix<T> a, const T* b, std::int6
   const std::int64_t step = lanes(hn::ScalableTag<T>());
   std::int64_t begin = 0;
   do {
-    const std::int64_t end = std::min(k, begin + kBlock);
+    const std::int64_t end = std::min(k, begin + kBandDepth);
     std::int64_t j = 0;
     if constexpr (kTileVectors == 4) {
       for (; n - j >= 4 * step; j += 4 * step) {

@@ -49,6 +49,9 @@ struct Band {
   }
 };
 
+// The length of the blocks of k that band_gemm adds up one after the other.
+inline constexpr std::int64_t kBandDepth = 256;
+
 // c (m, n), rows ldc apart = beta·c + alpha·a (m, k)·b (k, n), b's rows contiguous and ldb apart. With beta 0, c is not
 // read. Each sum over k adds in order, in blocks, so that an element has the same bits for any m and n.
 template <class T>

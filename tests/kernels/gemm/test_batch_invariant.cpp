@@ -32,15 +32,21 @@ bool begins_with(const Array<T>& all, const Array<T>& part) {
 }
 
 // The output for the last query. The call has the last `queries` of 20 queries and `keys` keys; those from `seen` on
-// are padding.
+// are padding. With a window, each query sees so many keys up to its position at most.
 template <class T>
-std::vector<T> attention_of_last_query(std::int64_t queries, std::int64_t keys, std::int32_t seen, bool causal) {
+std::vector<T> attention_of_last_query(std::int64_t queries, std::int64_t keys, std::int32_t seen, bool causal,
+                                       std::int64_t window = 0) {
   constexpr std::int64_t kQueries = 20, kDim = 24;
   const std::vector<T> q = random_values<T>(kQueries * kDim, 1), kv = random_values<T>(2 * 400 * kDim, 2);
   const T* const k = kv.data();
   const T* const v = k + 400 * kDim;
   AttentionShape shape = shape_of(1, 1, queries, keys, kDim, kDim, causal);
   if (!causal) shape.key_lengths = &seen;
+  std::vector<std::int32_t> key_begin;
+  for (std::int64_t i = 0; window > 0 && i < queries; ++i) {
+    key_begin.push_back(static_cast<std::int32_t>(std::max<std::int64_t>(i + 1 + keys - queries - window, 0)));
+  }
+  if (window > 0) shape.key_begin = key_begin.data();
   const AttentionStrides strides{0, kDim, 0};
   std::vector<T> o(queries * kDim), log_sum_exp(queries);
   kernels::attention_forward(o.data(), strides, log_sum_exp.data(), q.data() + (kQueries - queries) * kDim, strides, k,
@@ -60,6 +66,21 @@ void check_attention() {
       }
       // The last of several causal queries sees all keys, as with a cache or without one.
       CHECK(attention_of_last_query<T>(queries, seen, seen, true) == alone);
+    }
+  }
+}
+
+template <class T>
+void check_attention_of_windows() {
+  const BatchInvariant scope;
+  for (std::int64_t window : {1, 13, 40, 150, 270}) {
+    CAPTURE(window);
+    for (std::int32_t keys : {33, 261, 290, 400}) {
+      CAPTURE(keys);
+      const std::vector<T> alone = attention_of_last_query<T>(1, keys, keys, true, window);
+      for (std::int64_t queries : {3, 8, 9, 20}) {
+        CHECK(attention_of_last_query<T>(queries, keys, keys, true, window) == alone);
+      }
     }
   }
 }
@@ -117,8 +138,16 @@ TEST_CASE_TEMPLATE("batch invariant: attention gives a query the same bits, howe
   check_attention<T>();
 }
 
+TEST_CASE_TEMPLATE("batch invariant: attention to windows gives a query the same bits, however many queries", T, float,
+                   double) {
+  for_each_simd_target([] { check_attention_of_windows<T>(); });
+}
+
 TEST_CASE("batch invariant: attention with bf16 products, on every unit") {
-  for_each_bf16_product([] { check_attention<float>(); });
+  for_each_bf16_product([] {
+    check_attention<float>();
+    check_attention_of_windows<float>();
+  });
 }
 
 TEST_CASE("batch invariant: the scope ends, and may be switched off inside") {
