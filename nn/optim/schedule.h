@@ -44,7 +44,7 @@ struct ScheduleSpec {
   std::int64_t warmup = 0;  // in steps; 0 or 1: no warm-up
   std::int64_t total = 0;   // cosine, linear, wsd: the step that reaches min_lr
   double decay = 0.5;       // plateau: the factor by which each evaluation without a new best loss multiplies the rate
-  double cooldown = 0.2;    // wsd: the share of the `total` steps, at their end, in which the rate falls
+  double cooldown = 0.4;    // wsd: the share of the `total` steps, at their end, in which the rate falls
   CooldownShape cooldown_shape = CooldownShape::linear;
   std::optional<Cooldown> chosen = {};  // wsd: takes the place of `total` and `cooldown`
 };

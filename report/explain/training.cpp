@@ -68,7 +68,9 @@ WorkedExample explain_schedule(const TopicOptions& options) {
   out.say("The peak is at the end of warm-up: 1/√(d · warmup).");
   out.show(Values{"peak", Tensor::scalar(learning_rate(both, warmup), DType::f64)});
   out.heading("Other schedules");
-  out.say("A run of 1000 steps with the peak 1 and a warm-up of 100 steps; cosine, linear and wsd end at 0.");
+  out.say(
+      "A run of 1000 steps with the peak 1 and a warm-up of 100 steps; cosine, linear and wsd end at 0, "
+      "and wsd cools down in the last 40 % of the steps, as training does by default.");
   Curves others{"the rate by schedule.kind", "step", {}, {}};
   for (const auto& [kind, word] : Words<ScheduleKind>::list) {
     if (kind == ScheduleKind::plateau) continue;  // depends on the evaluations

@@ -1,6 +1,7 @@
 // The topics of `explain`: the lectures' numbers, and that what is shown is what the ops compute.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -209,7 +210,13 @@ TEST_CASE("explain schedule, layer-norm, gelu, backward: known values") {
     const auto step = static_cast<double>(std::get<std::int64_t>(row[0]));
     CHECK(rate(2) == doctest::Approx(step * std::pow(4000, -1.5) / std::sqrt(512)).epsilon(1e-12));
   }
-  CHECK(find_part<Curves>(schedule, "the rate by schedule.kind").curves.size() == 5);
+  const Curves& kinds = find_part<Curves>(schedule, "the rate by schedule.kind");
+  CHECK(kinds.curves.size() == 5);
+  const auto wsd = std::ranges::find(kinds.curves, "wsd", &Curve::name);
+  REQUIRE(wsd != kinds.curves.end());
+  for (std::size_t i = 0; i < kinds.x.size(); ++i) {  // it cools down as long as training does by default
+    if (kinds.x[i] >= 600) CHECK(wsd->y[i] == doctest::Approx((1000 - kinds.x[i]) / 400).epsilon(1e-12));
+  }
   check_close(values_of(example_of("layer-norm", {{"x", "-1 1"}, {"eps", "0"}}), "layer_norm"), {-1, 1}, 1e-15);
   check_close(values_of(example_of("gelu", {{"x", "1 0"}}), "relu, gelu, gelu_tanh"),
               {1, 0, .8413447460685429, 0, .8411919906082768, 0}, 1e-12);

@@ -130,7 +130,8 @@ TEST_CASE("schedule: wsd has no cool-down in steps that warm-up takes whole") {
 }
 
 TEST_CASE("schedule: wsd warms up, stays at its peak and cools down over the last share of the steps") {
-  ScheduleSpec wsd{.kind = ScheduleKind::wsd, .peak = 1e-3, .min_lr = 1e-4, .warmup = 100, .total = 2000};
+  ScheduleSpec wsd{
+      .kind = ScheduleKind::wsd, .peak = 1e-3, .min_lr = 1e-4, .warmup = 100, .total = 2000, .cooldown = 0.2};
   CHECK(learning_rate(wsd, 50) == near(5e-4));
   for (const std::int64_t step : {100, 101, 1000, 1600}) CHECK(learning_rate(wsd, step) == near(1e-3));
   CHECK(learning_rate(wsd, 1601) == near(1e-3 - 9e-4 / 400));
