@@ -79,9 +79,13 @@ WorkedExample explain_parameters(const TopicOptions&) {
 
 namespace {
 
-Variable ids_on(Tape& tape, std::int64_t first, std::int64_t count, std::int64_t vocab) {
+// Returns the ids of one document: a cache does not hold the beginning of another one.
+Variable ids_on(Tape& tape, const CausalModel& model, std::int64_t first, std::int64_t count) {
   std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i < count; ++i) ids.push_back(static_cast<std::int32_t>((first + i) * 31 % vocab));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t id = (first + i) * 31 % model.vocab();
+    ids.push_back(static_cast<std::int32_t>(id == model.document_token() ? (id + 1) % model.vocab() : id));
+  }
   return Variable::constant(tape, Tensor::from(std::span<const std::int32_t>(ids), {1, count}));
 }
 
@@ -126,12 +130,12 @@ void measure_cache(WorkedExample& out, const CausalModel& model, std::int64_t lo
   for (std::int64_t length = kShortest; length + kTimed <= longest; length *= 2) {
     Tape tape(no_grad);
     const std::unique_ptr<Cache> cache = model.make_cache();
-    (void)next_logits(model, ids_on(tape, 0, length, model.vocab()), cache.get());
+    (void)next_logits(model, ids_on(tape, model, 0, length), cache.get());
     const std::int64_t bytes = bytes_of(*cache);
     std::int64_t at = length;
     const double with =
-        median_milliseconds([&] { (void)next_logits(model, ids_on(tape, at++, 1, model.vocab()), cache.get()); });
-    const Variable all = ids_on(tape, 0, length + 1, model.vocab());
+        median_milliseconds([&] { (void)next_logits(model, ids_on(tape, model, at++, 1), cache.get()); });
+    const Variable all = ids_on(tape, model, 0, length + 1);
     const double without = median_milliseconds([&] { (void)next_logits(model, all, nullptr); });
     table.rows.push_back({length, bytes, with, without});
     curves.x.push_back(static_cast<double>(length));
@@ -145,9 +149,9 @@ void measure_cache(WorkedExample& out, const CausalModel& model, std::int64_t lo
   Tape tape(no_grad);
   const std::int64_t length = std::min<std::int64_t>(longest, 32);
   const std::unique_ptr<Cache> cache = model.make_cache();
-  (void)next_logits(model, ids_on(tape, 0, length - 1, model.vocab()), cache.get());
-  const Variable with = next_logits(model, ids_on(tape, length - 1, 1, model.vocab()), cache.get());
-  const Variable without = next_logits(model, ids_on(tape, 0, length, model.vocab()), nullptr);
+  (void)next_logits(model, ids_on(tape, model, 0, length - 1), cache.get());
+  const Variable with = next_logits(model, ids_on(tape, model, length - 1, 1), cache.get());
+  const Variable without = next_logits(model, ids_on(tape, model, 0, length), nullptr);
   out.show_difference("logits with the cache and without", with.value(), without.value());
 }
 

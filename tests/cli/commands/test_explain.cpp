@@ -81,6 +81,9 @@ TEST_CASE("explain: of a language model, the four terms of (E+P)(E+P), the perpl
   REQUIRE(cache.size() == 1);
   CHECK(cache[0][0] == 8);
   CHECK(cache[0][1] == 8 * 2 * 2 * 32 * 4);
+  // A model that keeps within documents reads a single one, whatever its vocabulary.
+  box.train("documents", "--train.steps 1 --data.document line --data.within_document true --model.context 256");
+  CHECK(part_of(json_of(box, "explain kv-cache --json --run documents"), "a token")["rows"].size() == 5);
   check_error(box, kUsage, "explain positions: --text: expected 1 to 16 tokens, got 20",
               "explain positions --run run --text", {std::string(20, 'a')});
 }
