@@ -207,7 +207,14 @@ HeadStudy study_heads(const MaskedLanguageModel& model, const MaskedBatcher& row
   for (std::int64_t window = 0; window < rows.windows(); ++window) {
     rows.plain(window, row);
     const auto ids = std::span<const std::int32_t>(row.ids).first(row.lengths[0]);
-    reader.read(0, ids, [&](Tape& tape) { model.features({id_row(tape, ids)}); });
+    reader.read(0, ids, [&](Tape& tape) {
+      Batch text{.input_ids = id_row(tape, ids)};
+      if (!row.segments.empty()) {
+        const auto segments = std::span<const std::int32_t>(row.segments).first(ids.size());
+        text.token_type_ids = Tensor::from(segments, {1, std::ssize(ids)});
+      }
+      model.features(text);
+    });
   }
   reader.store(study.heads);
   rank(study);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -11,13 +12,16 @@
 #include "autograd/tape/tape.h"
 #include "core/error.h"
 #include "generate/alignment/attention_map.h"
+#include "nn/attention/attention.h"
 #include "nn/layers/norm.h"
 #include "nn/models/bert.h"
 #include "nn/models/gpt.h"
 #include "nn/models/rnn.h"
 #include "nn/models/transformer.h"
 #include "tasks/analysis/logit_lens.h"
+#include "tasks/masked_language_model/masked_evaluation.h"
 #include "tasks/masked_language_model/masked_language_model.h"
+#include "tokenizer/train_tokenizer.h"
 
 using namespace tapeformer;
 
@@ -168,6 +172,39 @@ TEST_CASE("head study: an encoder-decoder has the heads of three stacks, those o
     const Tensor& all = maps[encoder ? 0 : 1].weights[0];
     const Tensor weights = all.slice(0, head.index.head, head.index.head + 1).contiguous();
     check_scores(head.scores, head_scores(weights.reshape({std::ssize(ids), std::ssize(ids)}), ids));
+  }
+}
+
+TEST_CASE("head study: a masked language model's rows of two segments are read with both, as in training") {
+  const std::string_view letters[] = {"abcdefghi"};
+  const auto tokenizer =
+      train_tokenizer({.kind = "char", .special_tokens = {"[PAD]", "[CLS]", "[SEP]", "[MASK]"}}, letters);
+  BertConfig bert{.vocab = tokenizer->vocab_size(), .context = 11, .layers = 1, .block = kBlock};
+  bert.segments = 2;
+  MaskedLanguageModel model(std::make_unique<Bert>(bert), bert.block, true);
+  model.initialize_parameters(1);
+  const Ids ids = random_text(32);  // four rows without padding
+  const MaskedBatcher rows(std::span<const std::int32_t>(ids), *tokenizer,
+                           {.length = 11, .pairs = true, .rates = {.mlm_probability = 0.5}});
+  REQUIRE(rows.windows() == 4);
+  std::vector<Tensor> weights;
+  const TensorObserver observer = [&](std::string_view name, const std::function<Tensor()>& tensor) {
+    if (name == kSelfAttentionWeights) weights.push_back(tensor().contiguous());
+  };
+  std::vector<double> distances(3, 0.0);
+  MaskedBatch row;
+  for (std::int64_t window = 0; window < 4; ++window) {
+    rows.plain(window, row);
+    CHECK(std::ranges::count(row.segments, 1) == 5);
+    Tape tape({.record = false, .observer = &observer});
+    model.features(masked_rows(tape, row).text);
+    for (std::int64_t head = 0; head < 3; ++head) {
+      const Tensor own = weights.back().slice(1, head, head + 1).contiguous().reshape({11, 11});
+      distances[head] += *head_scores(own, row.ids).distance / 4;
+    }
+  }
+  for (const HeadReport& head : study_heads(model, rows).heads) {
+    CHECK(*head.scores.distance == doctest::Approx(distances[head.index.head]).epsilon(1e-12));
   }
 }
 
