@@ -89,9 +89,9 @@ class Tokenizer {
   // How bpe splits text, and how many merges it has; the other kinds have neither.
   virtual std::optional<SplitPattern> split_pattern() const { return std::nullopt; }
   virtual std::int64_t merge_count() const { return 0; }
-  // The first pretoken of a text as bpe encodes it: the ids of its bytes, then its ids after each merge. The other
-  // kinds have no merges, and return nothing. Throws Error for an empty text, for a pretoken of more than 64 bytes, and
-  // for a byte without a token.
+  // The first pretoken of a text as bpe encodes it: the ids of its bytes, then its ids after each merge; only its
+  // id, if it is a token to which no merges lead. The other kinds have no merges, and return nothing. Throws Error for
+  // an empty text, for a pretoken of more than 64 bytes, and for a byte without a token.
   virtual std::vector<std::vector<std::int32_t>> merge_steps(std::string_view /*text*/) const { return {}; }
   // The id that encode() gives for what has no token; nothing if there is no such id.
   virtual std::optional<std::int32_t> unknown_id() const { return std::nullopt; }

@@ -60,6 +60,9 @@ WorkedExample explain_bpe(const TopicOptions& options) {
     table.rows.push_back({made, written(*tokenizer, steps[i]), std::ssize(steps[i])});
   }
   out.show(std::move(table));
+  if (steps.size() == 1 && steps.front().size() == 1 && tokenizer->token_bytes(steps.front().front()).size() > 1) {
+    out.say("No merges lead to this token: the tokenizer takes a word that is a token whole.");
+  }
   const std::vector<std::int32_t> ids = tokenizer->encode(word);
   CellTable encoded{"encoded text", {"token", "id"}, {}};
   for (const std::int32_t id : ids) {

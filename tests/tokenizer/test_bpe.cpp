@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
@@ -243,4 +244,11 @@ TEST_CASE("bpe: merge_steps begins with bytes, joins two tokens a step by the le
                        "bpe tokenizer: the word has 65 bytes, expected at most 64", Error);
   const auto words = train_tokenizer({.kind = "word", .vocab = 20, .special_tokens = {}}, {&text, 1});
   CHECK(words->merge_steps("low").empty());
+  // A word that the tokenizer takes whole has no merges.
+  auto file = nlohmann::ordered_json::parse(tokenizer->to_json());
+  file["model"]["merges"] = nlohmann::ordered_json::array();
+  file["model"]["ignore_merges"] = true;
+  const auto whole = Tokenizer::from_json(file.dump(), "whole");
+  CHECK(whole->merge_steps("low is") == std::vector<Ids>{whole->encode("low")});
+  CHECK(whole->merge_steps("xy").back() == bytes_as_ids("xy"));
 }

@@ -43,6 +43,9 @@ std::size_t BpeTokenizer::find_unknown_byte(std::string_view text) const {
 std::vector<std::vector<std::int32_t>> BpeTokenizer::merge_steps(std::string_view text) const {
   check(!text.empty(), "bpe tokenizer: expected a word, got none");
   const std::string_view pretoken = text.substr(0, pretoken_end(text, 0, pattern_));
+  if (const auto token = unmerged_.find(pretoken); token != unmerged_.end()) {
+    return {std::vector<std::int32_t>{token->second}};
+  }
   check(pretoken.size() <= PretokenEncoder::kShort, "bpe tokenizer: the word has ", pretoken.size(),
         " bytes, expected at most ", PretokenEncoder::kShort);
   check(find_unknown_byte(pretoken) == pretoken.npos, "bpe tokenizer: a byte of the word has no token");

@@ -110,6 +110,13 @@ TEST_CASE("explain: of a translator, the tree of the search that translate makes
   for (const Json& token : encoded) tokens += (tokens.empty() ? "" : " ") + token[0].get<std::string>();
   CHECK(last[1] == tokens);
   CHECK(tokens.starts_with("ab "));
+  Json whole = Json::parse(box.read("bpe.json"));
+  whole["model"]["merges"] = Json::array();
+  whole["model"]["ignore_merges"] = true;
+  box.write("whole.json", whole.dump());
+  const std::string of_whole = result_of(box, "explain bpe --tokenizer whole.json --text ab");
+  CHECK(of_whole.find("No merges lead to this token") != std::string::npos);
+  CHECK(of_whole.find("a b") == std::string::npos);
   check_error(box, kUsage, "explain bpe: --tokenizer: expected bpe, got char of run/tokenizer.json",
               "explain bpe --tokenizer run/tokenizer.json");
 }
