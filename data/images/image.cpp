@@ -15,6 +15,20 @@ struct PngFree {
 };
 using PngOwner = std::unique_ptr<png_image, PngFree>;
 
+// Puts pixels (…, 4) with alpha on white, value by value as they are stored. (libpng's own blending takes the values as
+// amounts of light, which makes half-transparent black a light gray.)
+std::vector<std::uint8_t> on_white(const std::vector<std::uint8_t>& rgba) {
+  std::vector<std::uint8_t> rgb;
+  rgb.reserve(rgba.size() / 4 * 3);
+  for (std::size_t i = 0; i < rgba.size(); i += 4) {
+    const int alpha = rgba[i + 3];
+    for (std::size_t c = 0; c < 3; ++c) {
+      rgb.push_back(static_cast<std::uint8_t>((rgba[i + c] * alpha + 255 * (255 - alpha) + 127) / 255));
+    }
+  }
+  return rgb;
+}
+
 }  // namespace
 
 Image read_png(std::string_view bytes, std::int64_t width, std::int64_t height, const std::string& origin) {
@@ -26,12 +40,11 @@ Image read_png(std::string_view bytes, std::int64_t width, std::int64_t height, 
   check(png.width == width && png.height == height, origin, ": expected an image of ", width, " by ", height,
         " pixels, got ", png.width, " by ", png.height);
   check((png.format & PNG_FORMAT_FLAG_LINEAR) == 0, origin, ": expected 8 bits a channel, got 16");
-  png.format = PNG_FORMAT_RGB;
-  Image image{width, height, std::vector<std::uint8_t>(PNG_IMAGE_SIZE(png))};
-  const png_color white{255, 255, 255};
-  check(png_image_finish_read(&png, &white, image.rgb.data(), 0, nullptr) != 0, origin, ": the image is damaged (",
+  png.format = PNG_FORMAT_RGBA;
+  std::vector<std::uint8_t> rgba(PNG_IMAGE_SIZE(png));
+  check(png_image_finish_read(&png, nullptr, rgba.data(), 0, nullptr) != 0, origin, ": the image is damaged (",
         png.message, ")");
-  return image;
+  return {width, height, on_white(rgba)};
 }
 
 std::string png_bytes(const Image& image) {

@@ -15,7 +15,8 @@ struct Image {
 };
 
 // Reads a PNG image of width · height pixels with 8 bits a channel: RGB, gray or a palette. Transparent pixels are put
-// on white. Throws Error, which begins with `origin`, for other images and for bytes that are no PNG image.
+// on white: a value v of alpha a becomes v·a + 255·(1 − a). Throws Error, which begins with `origin`, for other images
+// and for bytes that are no PNG image.
 Image read_png(std::string_view bytes, std::int64_t width, std::int64_t height, const std::string& origin);
 // Returns the image as the bytes of a PNG file.
 std::string png_bytes(const Image& image);

@@ -25,7 +25,8 @@ std::string error_of_folder(const TempFolder& folder, std::int64_t size = 32) {
   return "no error";
 }
 
-// PNG files of other kinds, of 2 by 2 pixels: gray, a palette with a transparent colour, and 16 bits a channel.
+// PNG files of other kinds, of 2 by 2 pixels: gray, a palette with a transparent colour, 16 bits a channel, and RGB
+// with alphas of 128, 51, 255 and 0.
 constexpr std::string_view kGray =
     "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAAAAABX3VL4AAAAEUlEQVR4AQEGAPn/AGTIAAD/BhkCLIuEmzoAAAAASUVORK5CYII=";
 constexpr std::string_view kPalette =
@@ -33,6 +34,8 @@ constexpr std::string_view kPalette =
     "AQAADAADSLtiOwAAAABJRU5ErkJggg==";
 constexpr std::string_view kDeep =
     "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACEAAAAAAHTY67AAAAFUlEQVR4AQEKAPX/AAAAAAAAAAAAAAAKAAEHJylUAAAAAElFTkSuQmCC";
+constexpr std::string_view kAlpha =
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAYAAABytg0kAAAAGklEQVR42mNgYGBoOJFiZMzAJSL3n5GJmQEAIKkDU8ETqHUAAAAASUVORK5CYII=";
 
 }  // namespace
 
@@ -110,6 +113,7 @@ TEST_CASE("png: gray and palettes become RGB, transparent pixels become white, a
   using Pixels = std::vector<std::uint8_t>;
   CHECK(read(kGray) == Pixels{100, 100, 100, 200, 200, 200, 0, 0, 0, 255, 255, 255});
   CHECK(read(kPalette) == Pixels{255, 0, 0, 255, 255, 255, 255, 255, 255, 255, 0, 0});
+  CHECK(read(kAlpha) == Pixels{127, 127, 127, 244, 224, 214, 10, 20, 30, 255, 255, 255});
   CHECK_THROWS_WITH_AS(read(kDeep), "a.png: expected 8 bits a channel, got 16", Error);
 }
 
