@@ -40,7 +40,8 @@ ImagesToDescribe read_images(const std::vector<std::string>& inputs, std::int64_
     if (is_there(folder / kCaptionsFile)) return {CaptionedImages::from_folder(folder, size), true};
     files.clear();
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (entry.path().extension() == ".png") files.push_back(entry.path());
+      const std::filesystem::path ending = entry.path().extension();
+      if (ending == ".png" || ending == ".PNG") files.push_back(entry.path());
     }
     std::ranges::sort(files);
     check(!files.empty(), folder.string(), ": expected .png files, got none");

@@ -47,6 +47,12 @@ TEST_CASE("captions: train on a folder, evaluate, write captions and pages; batc
   CHECK(box.succeed("caption run --images unseen --beam 1 --batch 5 --no-cache").out == all);
   const std::string first = all.substr(all.find('\t'), all.find('\n') - all.find('\t') + 1);
   CHECK(box.succeed("caption run --images unseen/000001.png --beam 1").out == "unseen/000001.png" + first);
+  // A folder without a list: all its images, however their endings are written.
+  box.write("folder/a.PNG", box.read("unseen/000001.png"));
+  box.write("folder/b.png", box.read("unseen/000002.png"));
+  const auto both = lines_in(box.succeed("caption run --images folder --beam 1").out);
+  REQUIRE(both.size() == 2);
+  CHECK(both[0] + "\n" == "folder/a.PNG" + first);
   const std::string sampled = box.succeed("caption run --images unseen --sample --seed 3").out;
   CHECK(box.succeed("caption run --images unseen --sample --seed 3 --batch 2").out == sampled);
 
