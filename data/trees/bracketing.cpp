@@ -173,7 +173,7 @@ std::string treebank_text(const Bracketing& tree) {
 
 TreeForm tree_form(std::string_view text) {
   for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {
-    if (word.size() > 1 && word[0] == ')' && word[1] != ')') return TreeForm::flat;
+    if (word.size() > 1 && word[0] == ')' && word[1] != ')' && word[1] != '(') return TreeForm::flat;
   }
   return TreeForm::treebank;
 }

@@ -38,7 +38,7 @@ std::string treebank_text(const Bracketing& tree);
 // the lines below. In this form, labels are read without what follows "-", "=" or "|" (NP-SBJ becomes NP), and empty
 // elements (-NONE-) and a root that has no label, or is called TOP or ROOT, are left out.
 enum class TreeForm { flat, treebank };
-// The form of a file: flat if some word of it closes a bracket with its label, as ")NP" does.
+// The form of a file: flat if some word of it closes a bracket with its label, as ")NP" does, but not ")(NP".
 TreeForm tree_form(std::string_view text);
 // Reads all trees of a text in this form, broken ones too (Bracketing::broken).
 std::vector<Bracketing> read_trees(std::string_view text, TreeForm form);

@@ -74,6 +74,8 @@ TEST_CASE("trees: the Penn Treebank's files: trees over several lines, functions
   CHECK(tree_form(flat) == TreeForm::flat);
   CHECK(read_trees(flat, TreeForm::flat).size() == 3);
   CHECK(tree_form("(X (Y a))\n") == TreeForm::treebank);
+  // Spaces before a bracket that closes, none before the next one.
+  CHECK(flat_text(one_tree("(S (NP (NN a) )(VP (VB b) ))")) == "(S (NP a )NP (VP b )VP )S");
 }
 
 TEST_CASE("trees: a text that is no tree is read as far as it goes") {
