@@ -95,6 +95,15 @@ std::string_view take_part(std::string_view& text) {
   return part;
 }
 
+// Returns where a tree of the Penn Treebank begins in a line: at its first character, or behind a sentence and a tab.
+// npos: the line goes on with the tree above.
+std::size_t treebank_begin(std::string_view line) {
+  if (line.starts_with('(')) return 0;
+  const std::size_t tab = line.find("\t(");
+  const bool has_sentence = tab != line.npos && kTreeSpace.find(line[0]) == kTreeSpace.npos && line[0] != ')';
+  return has_sentence ? tab + 1 : line.npos;
+}
+
 // Reads one tree of the Penn Treebank.
 Bracketing read_treebank_tree(std::string_view text) {
   TreeBuilder tree;
@@ -186,13 +195,20 @@ std::vector<Bracketing> read_trees(std::string_view text, TreeForm form) {
     }
     return trees;
   }
-  for (std::size_t begin = 0; begin < text.size();) {
-    std::size_t end = text.find("\n(", begin);
-    end = end == text.npos ? text.size() : end + 1;
-    const std::string_view tree = text.substr(begin, end - begin);
+  std::string tree;  // its lines
+  const auto finish = [&] {
     if (tree.find_first_not_of(kTreeSpace) != tree.npos) trees.push_back(read_treebank_tree(tree));
-    begin = end;
+    tree.clear();
+  };
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    if (const std::size_t begin = treebank_begin(line); begin != line.npos) {
+      finish();
+      line.remove_prefix(begin);
+    }
+    tree.append(line) += '\n';
   }
+  finish();
   return trees;
 }
 

@@ -34,9 +34,10 @@ std::string flat_text(const Bracketing& tree);
 std::string treebank_text(const Bracketing& tree);
 
 // The two ways to write trees in a file. flat: every line is a flat tree, or a sentence, a tab and its flat tree.
-// treebank: the Penn Treebank's brackets; a tree begins at each line whose first character is "(", and may go on over
-// the lines below. In this form, labels are read without what follows "-", "=" or "|" (NP-SBJ becomes NP), and empty
-// elements (-NONE-) and a root that has no label, or is called TOP or ROOT, are left out.
+// treebank: the Penn Treebank's brackets; a tree begins at each line whose first character is "(", or that has a
+// sentence and a tab before "(", and may go on over the lines below. In this form, labels are read without what follows
+// "-", "=" or "|" (NP-SBJ becomes NP), and empty elements (-NONE-) and a root that has no label, or is called TOP or
+// ROOT, are left out.
 enum class TreeForm { flat, treebank };
 // The form of a file: flat if some word of it closes a bracket with its label, as ")NP" does, but not ")(NP".
 TreeForm tree_form(std::string_view text);

@@ -74,6 +74,14 @@ TEST_CASE("trees: the Penn Treebank's files: trees over several lines, functions
   CHECK(tree_form(flat) == TreeForm::flat);
   CHECK(read_trees(flat, TreeForm::flat).size() == 3);
   CHECK(tree_form("(X (Y a))\n") == TreeForm::treebank);
+  // So it is for the other form, with a sentence and a tab.
+  const std::string lines = "a b\t(S (NP (NN a)) (VP (VB b)))\r\nc d\t(S (NP (NN c))\n\t(VP (VB d)))\n(S (NN e))\n";
+  const std::vector<Bracketing> after_tabs = read_trees(lines, tree_form(lines));
+  REQUIRE(after_tabs.size() == 3);
+  CHECK(flat_text(after_tabs[0]) == "(S (NP a )NP (VP b )VP )S");
+  CHECK(flat_text(after_tabs[1]) == "(S (NP c )NP (VP d )VP )S");
+  CHECK(flat_text(after_tabs[2]) == "(S e )S");
+  for (const Bracketing& tree : after_tabs) CHECK(tree.broken == "");
   // Spaces before a bracket that closes, none before the next one.
   CHECK(flat_text(one_tree("(S (NP (NN a) )(VP (VB b) ))")) == "(S (NP a )NP (VP b )VP )S");
 }
