@@ -84,6 +84,19 @@ std::string_view bare_label(std::string_view label) {
   return label.starts_with('-') ? label : label.substr(0, label.find_first_of("-=|"));
 }
 
+// A word as the Penn Treebank writes it, in which a bracket would be one of the tree.
+std::string treebank_word(std::string_view word) {
+  std::string text;
+  for (const char c : word) {
+    if (c == '(' || c == ')') {
+      text += c == '(' ? "-LRB-" : "-RRB-";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
 bool is_root(std::string_view label) { return label.empty() || label == "TOP" || label == "ROOT"; }
 
 // Removes the next "(", ")" or atom from the text and returns it; empty at the end.
@@ -175,7 +188,7 @@ std::string treebank_text(const Bracketing& tree) {
       tree, [&](const Bracket& bracket) { text += str_cat(space(), '(', bracket.label); },
       [&](const Bracket&) { text += ')'; },
       [&](std::int64_t i) {
-        text += str_cat(space(), '(', tree.tags.empty() ? "XX" : tree.tags[i], ' ', tree.words[i], ')');
+        text += str_cat(space(), '(', tree.tags.empty() ? "XX" : tree.tags[i], ' ', treebank_word(tree.words[i]), ')');
       });
   return text;
 }

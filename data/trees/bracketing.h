@@ -30,7 +30,8 @@ struct Bracketing {
 Bracketing read_flat_tree(std::string_view line);
 // Writes the tree in that form.
 std::string flat_text(const Bracketing& tree);
-// Writes the tree in one line with the Penn Treebank's brackets: "(S (NP (NNS dogs)) …)". A word without a tag has XX.
+// Writes the tree in one line with the Penn Treebank's brackets: "(S (NP (NNS dogs)) …)". A word without a tag has XX,
+// and a bracket within a word is -LRB- or -RRB-.
 std::string treebank_text(const Bracketing& tree);
 
 // The two ways to write trees in a file. flat: every line is a flat tree, or a sentence, a tab and its flat tree.

@@ -40,6 +40,10 @@ TEST_CASE("trees: a flat tree is read and written back, and has the brackets of 
   CHECK(flat_text(tree) == kDogs);
   CHECK(treebank_text(tree) == "(S (NP (XX dogs)) (VP (XX chase) (NP (XX cats))))");
   CHECK(flat_text(one_tree(treebank_text(tree))) == kDogs);
+  // A bracket within a word is none of the tree.
+  const std::string smile = treebank_text(read_flat_tree("(S (NP hi :) )NP f(x) )S"));
+  CHECK(smile == "(S (NP (XX hi) (XX :-RRB-)) (XX f-LRB-x-RRB-))");
+  CHECK(one_tree(smile).broken == "");
   // Two phrases over the same words, and one that is nothing but another.
   for (const std::string text : {"(S (NP (NP a )NP )NP )S", "(S (S a )S b )S", "(X a (X b (X c )X )X )X"}) {
     CHECK(flat_text(read_flat_tree(text)) == text);
