@@ -25,6 +25,8 @@ Tape& common_tape(const char* op, std::span<const Variable* const> inputs) {
   }
   check(tape != nullptr, op, ": no input is on a tape; put one there with Variable::constant or Variable::on");
   for (const Variable* input : inputs) {
+    check(!input->tape() || input->is_on(*tape), op,
+          ": an input is on a tape that was destroyed; put its value on this one with Variable::constant");
     check(input->kept() || !detail::TapeAccess::keeping(*tape), op,
           ": takes a variable from inside of recompute(); only its result may leave it");
   }

@@ -60,8 +60,8 @@ class OpContext {
 std::vector<std::string> recorded_op_names();
 
 // Returns the tape of an op's inputs; undefined inputs are ignored. Throws Error naming `op` if they are on different
-// tapes or on none, or if one comes from inside of recompute(). A function that records several ops calls this first,
-// so that errors name the function that the user called.
+// tapes, on none or on one that was destroyed, or if one comes from inside of recompute(). A function that records
+// several ops calls this first, so that errors name the function that the user called.
 Tape& common_tape(const char* op, std::span<const Variable* const> inputs);
 inline Tape& common_tape(const char* op, std::initializer_list<const Variable*> inputs) {
   return common_tape(op, std::span<const Variable* const>(inputs.begin(), inputs.size()));

@@ -1,6 +1,7 @@
 #include "autograd/tape/tape.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "core/profile.h"
@@ -22,7 +23,11 @@ class Scoped {
   T before_;
 };
 
+std::atomic<std::uint64_t> tapes_made = 0;
+
 }  // namespace
+
+Tape::Tape(const TapeOptions& options) : options_(options), number_(++tapes_made) {}
 
 std::vector<Variable> Tape::push(std::unique_ptr<Node> node, std::span<const Variable* const> inputs,
                                  std::span<const Tensor> outputs) {
@@ -127,7 +132,7 @@ void Tape::check_unchanged(const Record& record) {
 }
 
 void Tape::backward(const Variable& root, Tensor dy) {
-  check(root.tape_ == this && root.id_ >= 0 && root.kept(),
+  check(root.is_on(*this) && root.id_ >= 0 && root.kept(),
         "backward: the root is not on this tape, or depends on no parameter");
   check(!spent_, "backward: the tape has been run backward already");
   if (!dy.defined()) {

@@ -74,7 +74,7 @@ struct TapeAccess;  // the access of record() and recompute()
 
 class Tape {
  public:
-  explicit Tape(const TapeOptions& options = {}) : options_(options) {}
+  explicit Tape(const TapeOptions& options = {});
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
@@ -94,6 +94,7 @@ class Tape {
  private:
   friend class OpContext;
   friend class Saved;
+  friend class Variable;
   friend struct detail::TapeAccess;
 
   struct Input {
@@ -133,6 +134,8 @@ class Tape {
   void end_uses(const Record& record);                       // after the backward of an op
 
   TapeOptions options_;
+  // No other tape of the process has it. A tape that a loop declares often has the address of the one before.
+  const std::uint64_t number_;
   std::uint64_t next_stream_ = 0;
   bool keeping_ = true;
   bool spent_ = false;

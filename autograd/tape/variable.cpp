@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "autograd/tape/tape.h"
+
 namespace tapeformer {
 
 Variable Variable::parameter(Tensor value) {
@@ -15,15 +17,17 @@ Variable Variable::parameter(Tensor value) {
 Variable Variable::constant(Tape& tape, Tensor value) {
   Variable variable;
   variable.value_ = std::move(value);
-  variable.tape_ = &tape;
-  return variable;
+  return variable.on(tape);
 }
 
 Variable Variable::on(Tape& tape) const {
   Variable variable = *this;
   variable.tape_ = &tape;
+  variable.tape_number_ = tape.number_;
   return variable;
 }
+
+bool Variable::is_on(const Tape& tape) const { return tape_ == &tape && tape_number_ == tape.number_; }
 
 Leaf& Variable::parameter_leaf(const char* what) const {
   check(leaf_ != nullptr, what, ": the variable is not a parameter");

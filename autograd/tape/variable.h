@@ -1,6 +1,7 @@
 // Variables: tensors through which gradients can flow.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <memory>
 
@@ -40,6 +41,8 @@ class Variable {
   bool kept() const { return id_ != kUnkept; }
   // Returns its tape, or null for a parameter that was not put on one.
   Tape* tape() const { return tape_; }
+  // Whether it is on this tape, and not on one that was destroyed and had the same address.
+  bool is_on(const Tape& tape) const;
 
   // For parameters only (Error otherwise). Returns the accumulated gradient, undefined if nothing was written since
   // zero_grad.
@@ -62,6 +65,7 @@ class Variable {
 
   Tensor value_;
   Tape* tape_ = nullptr;
+  std::uint64_t tape_number_ = 0;
   int id_ = -1;  // its number on the tape; -1 if no gradient flows, kUnkept if its op was not kept
   std::shared_ptr<Leaf> leaf_;
 };

@@ -1,3 +1,6 @@
+#include <optional>
+#include <string>
+
 #include "autograd/kernels/elementwise/elementwise.h"
 #include "autograd/ops/ops.h"
 #include "autograd/tape/record.h"
@@ -218,6 +221,24 @@ TEST_CASE("tape: misuse throws an error that says what is wrong") {
   tape.backward(root);
   CHECK_THROWS_WITH_AS(tape.backward(root), "backward: the tape has been run backward already", Error);
   CHECK_THROWS_WITH_AS(scale(root, 2), "scale: the tape has been run backward already; start a new one", Error);
+}
+
+TEST_CASE("tape: a variable of a tape that was destroyed is refused on another at the same address") {
+  const Variable x = parameter({1, 2});
+  std::optional<Tape> tape(std::in_place);
+  const Variable state = scale(x.on(*tape), 2), root = sum(state);
+  const Tape* const address = &*tape;
+  tape.emplace();
+  REQUIRE(&*tape == address);
+  const Variable y = scale(x.on(*tape), 3);
+  const char* const refused =
+      ": an input is on a tape that was destroyed; put its value on this one with Variable::constant";
+  CHECK_THROWS_WITH_AS(add(y, state), (std::string("add") + refused).c_str(), Error);
+  CHECK_THROWS_WITH_AS(scale(state, 2), (std::string("scale") + refused).c_str(), Error);
+  CHECK_THROWS_WITH_AS(tape->backward(root), "backward: the root is not on this tape, or depends on no parameter",
+                       Error);
+  tape->backward(sum(add(y, Variable::constant(*tape, state.value()))));
+  CHECK(grad_of(x) == std::vector<double>{3, 3});
 }
 
 TEST_CASE("tape: the same place of the same step draws the same random numbers, another does not") {
