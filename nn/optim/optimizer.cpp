@@ -98,6 +98,7 @@ void Optimizer::apply(const OptimizerStep& step) {
 }
 
 void Optimizer::apply_update(const OptimizerStep& step) {
+  check(step.step >= 1, "optimizer: steps are counted from 1, got ", step.step);
   slab_.values().mark_changed();
   update(step);
 }

@@ -30,8 +30,8 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // Updates the parameters with the gradients in the slab. `step` counts from 1. Returns the global norm of the
-  // gradients before clipping. If the norm is not finite, nothing is updated.
+  // Updates the parameters with the gradients in the slab. `step` counts from 1; throws Error for one below. Returns
+  // the global norm of the gradients before clipping. If the norm is not finite, nothing is updated.
   double step(double lr, std::int64_t step);
   // The two halves of a step: gradient_norm() completes the gradients and returns their global norm, apply() makes the
   // update.
