@@ -43,6 +43,17 @@ WeightFormatScope::WeightFormatScope(WeightFormat format) : previous_(std::excha
 WeightFormatScope::~WeightFormatScope() { weight_format = previous_; }
 WeightFormat WeightFormatScope::current() { return weight_format; }
 
+const Variable& Module::add_entry(Entry entry) {
+  check_name(entry.name);
+  return entries_.emplace_back(std::move(entry)).parameter;
+}
+
+void Module::check_name(const std::string& name) const {
+  const bool taken = std::ranges::count(entries_, name, &Entry::name) > 0 ||
+                     std::ranges::any_of(buffers_, [&](const auto& buffer) { return buffer.first == name; });
+  check(name.empty() || !taken, "module: ", name, " is registered twice");
+}
+
 Variable Module::register_matrix(std::string name, const Dims& sizes, DType dtype, const Init& init,
                                  const ParameterRole& role) {
   const bool has_blocks = weight_format == WeightFormat::q8_0 && sizes.back() % kernels::kQ8Block == 0;
@@ -50,9 +61,7 @@ Variable Module::register_matrix(std::string name, const Dims& sizes, DType dtyp
     return register_parameter(std::move(name), sizes, dtype, init, role);
   const DType held = has_blocks ? DType::q8_0 : DType::bf16;
   if (ShapesOnly::active()) return register_parameter(std::move(name), sizes, held, init, role);
-  const Tensor value = Tensor::empty(sizes, held);
-  entries_.push_back({std::move(name), Variable::parameter(value), init, role, nullptr});
-  return entries_.back().parameter;
+  return add_entry({std::move(name), Variable::parameter(Tensor::empty(sizes, held)), init, role, nullptr});
 }
 
 Variable Module::register_parameter(std::string name, const Dims& sizes, DType dtype, const Init& init,
@@ -64,20 +73,20 @@ Variable Module::register_parameter(std::string name, const Dims& sizes, DType d
   check(role.heights.empty() || stacked == sizes[0], "register_parameter: ", name, " ", sizes,
         ": expected stacked matrices of as many rows, got ", stacked);
   const Tensor value = ShapesOnly::active() ? Tensor::scalar(0, dtype).expand(sizes) : Tensor::zeros(sizes, dtype);
-  entries_.push_back({std::move(name), Variable::parameter(value), init, role, nullptr});
-  return entries_.back().parameter;
+  return add_entry({std::move(name), Variable::parameter(value), init, role, nullptr});
 }
 
 Tensor Module::register_buffer(std::string name, const Dims& sizes, DType dtype, double value) {
+  check_name(name);
   return buffers_.emplace_back(std::move(name), Tensor::full(sizes, dtype, value)).second;
 }
 
 void Module::register_tied(std::string name, const Variable& parameter) {
-  entries_.push_back({std::move(name), parameter, {}, ParameterKind::matrix, nullptr});
+  add_entry({std::move(name), parameter, {}, ParameterKind::matrix, nullptr});
 }
 
 void Module::register_module(std::string name, Module& module) {
-  entries_.push_back({std::move(name), {}, {}, ParameterKind::matrix, &module});
+  add_entry({std::move(name), {}, {}, ParameterKind::matrix, &module});
 }
 
 void Module::collect(const std::string& prefix, std::vector<NamedParameter>& into) const {

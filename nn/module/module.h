@@ -59,7 +59,8 @@ struct NamedModule {
   const Module* module;
 };
 
-// A module has its submodules and the Variables of its parameters as members, and its constructor registers each once.
+// A module has its submodules and the Variables of its parameters as members, and its constructor registers each once:
+// a name that is taken is an Error.
 class Module {
  public:
   Module() = default;
@@ -168,6 +169,8 @@ class Module {
     ParameterRole role;
     Module* module;  // null for a parameter
   };
+  const Variable& add_entry(Entry entry);
+  void check_name(const std::string& name) const;  // throws Error if it is registered already
   std::vector<Entry> entries_;
   NamedTensors buffers_;                                // of this module alone
   mutable std::shared_ptr<detail::ModuleHooks> hooks_;  // null until the first hook is registered

@@ -256,3 +256,16 @@ TEST_CASE("module: zero_grad forgets every gradient") {
   model.zero_grad();
   CHECK(gradients_of(model).empty());
 }
+
+TEST_CASE("module: a name that is registered twice is an error, of a parameter, a buffer and a submodule") {
+  struct Twice : Module {
+    explicit Twice(int kind) {
+      register_parameter("w", {2}, DType::f32, Init::ones());
+      if (kind == 0) register_parameter("w", {2}, DType::f32, Init::zeros());
+      if (kind == 1) register_matrix("w", {2, 2}, DType::f32, Init::zeros());
+      if (kind == 2) register_buffer("w", {2}, DType::f32, 0);
+      if (kind == 3) register_module("w", *this);
+    }
+  };
+  for (const int kind : {0, 1, 2, 3}) CHECK_THROWS_WITH_AS(Twice{kind}, "module: w is registered twice", Error);
+}
