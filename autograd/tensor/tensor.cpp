@@ -18,6 +18,11 @@ Tensor Tensor::empty(const Dims& sizes, DType dtype) {
   check(dtype != DType::q8_0 || (!sizes.empty() && sizes.back() % kernels::kQ8Block == 0), "empty: shape ", sizes,
         " of q8_0: expected rows of blocks of ", kernels::kQ8Block);
   Tensor tensor;
+  std::int64_t bytes = 16;  // more than those of any number, since the allocator rounds up
+  for (std::int64_t size : sizes) {
+    check(!__builtin_mul_overflow(bytes, std::max<std::int64_t>(size, 1), &bytes), "empty: shape ", sizes,
+          " has more elements than a machine can address");
+  }
   tensor.layout_ = Layout::contiguous(sizes);
   tensor.dtype_ = dtype;
   tensor.storage_ = std::make_shared<Storage>(tensor.bytes());

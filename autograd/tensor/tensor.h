@@ -54,7 +54,7 @@ class StorageState {
 class Tensor {
  public:
   Tensor() = default;  // undefined: no storage
-  // Uninitialised. Throws Error for q8_0 if a row has no whole blocks.
+  // Uninitialised. Throws Error for q8_0 if a row has no whole blocks, and if the bytes are too many for an int64.
   static Tensor empty(const Dims& sizes, DType dtype);
   static Tensor zeros(const Dims& sizes, DType dtype);
   static Tensor full(const Dims& sizes, DType dtype, double value);
@@ -126,7 +126,10 @@ class Tensor {
 
   // Must be called by code that writes through data() into a tensor that others may have saved. fill(), copy_from() and
   // add_from() call it.
-  void mark_changed() const { storage_->mark_changed(); }
+  void mark_changed() const {
+    check(storage_ != nullptr, "data: the tensor is undefined");
+    storage_->mark_changed();
+  }
   StorageState storage_state() const { return StorageState(storage_); }
 
   bool shares_storage_with(const Tensor& other) const { return storage_ == other.storage_; }

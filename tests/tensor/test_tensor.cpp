@@ -147,5 +147,12 @@ TEST_CASE("tensor: errors name the expected and the actual value") {
   CHECK_THROWS_AS(counting<std::int32_t>({2}).add_from(counting<std::int32_t>({2})), Error);
   CHECK_THROWS_AS(x.reshape({5}), Error);
   CHECK_THROWS_AS(Tensor().item(), Error);
+  CHECK_THROWS_WITH_AS(Tensor().fill(0), "data: the tensor is undefined", Error);
+  CHECK_THROWS_WITH_AS(Tensor().copy_from(Tensor()), "data: the tensor is undefined", Error);
+  // The product of the sizes, or the bytes, would be 0 or a few in 64 bits.
+  for (const Dims& sizes : {Dims{std::int64_t{1} << 32, std::int64_t{1} << 32}, Dims{(std::int64_t{1} << 62) + 4}}) {
+    CHECK_THROWS_WITH_AS(Tensor::empty(sizes, DType::f32),
+                         doctest::Contains("more elements than a machine can address"), Error);
+  }
   CHECK_THROWS_AS(Tensor().clone(), Error);
 }
