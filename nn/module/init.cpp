@@ -36,6 +36,7 @@ void for_each_random(std::int64_t n, const RandomKey& key, const Fill& fill) {
 }  // namespace
 
 void initialize(const Tensor& tensor, const Init& init, const RandomKey& key) {
+  tensor.mark_changed();
   if (init.kind == Init::Kind::constant) tensor.fill(init.value);
   dispatch_floating(tensor.dtype(), [&]<class T>(T) {
     T* data = tensor.span<T>().data();

@@ -125,6 +125,15 @@ TEST_CASE("initialize: xavier_uniform fills ±√(6/(fan_in + fan_out)) evenly")
                        Error);
 }
 
+TEST_CASE("initialize: every kind tells ops that have saved the tensor that it was written") {
+  for (const Init& init : {Init::ones(), Init::normal(1), Init::truncated_normal(1), Init::uniform(1)}) {
+    const Tensor tensor = Tensor::zeros({4}, DType::f64);
+    const StorageState before = tensor.storage_state();
+    initialize(tensor, init, {});
+    CHECK(before.changed());
+  }
+}
+
 TEST_CASE("initialize: normal numbers are the standard ones times the deviation; constants are exact") {
   const RandomKey key{.seed = 4, .stream = 8};
   const std::vector<double> unit = values_of(initialized({50}, Init::normal(1), key));
