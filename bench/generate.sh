@@ -8,7 +8,7 @@
 # PYTHON needs the packages gguf and numpy: it writes files of random weights (bench/peers/random_gguf.py). LLAMA_BENCH
 # may be a command of several words; MODELS is the folder of the files as it sees them, if that is not their own.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(dirname "$(readlink -f "$0")")
 generate=${GENERATE:-$here/../build/bench/generate}
 threads=${THREADS:-2} rounds=${ROUNDS:-3} prompt=512 tokens=64
 shape=("$@")

@@ -3,7 +3,7 @@
 # that of a run which nobody disturbed. Fails when a resume fails, or when a byte differs.
 #   bench/kill_ranks.sh [KILLS [RANKS]]        50 kills of 2 ranks without arguments
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 kills=${1:-50} ranks=${2:-2} program=$PWD/build/tapeformer
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 folder=$(mktemp -d)

@@ -3,7 +3,7 @@
 #   scripts/build.sh            everything: build/tapeformer, the tests and benchmarks
 #   scripts/build.sh program    build/tapeformer alone, in about half the time
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 preset=${1:-release}
 if [ "$preset" = program ]; then scripts/setup.sh --program; else scripts/setup.sh; fi
 cmake --preset "$preset" >/dev/null

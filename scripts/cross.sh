@@ -5,7 +5,7 @@
 #   scripts/cross.sh tapeformer   compiles these targets alone, and runs nothing: build-arm64/tapeformer
 # The libraries for arm64 are unpacked in build-arm64/sysroot; the machine itself gets the compiler and the emulator.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 scripts/setup.sh --arm64
 build=$PWD/build-arm64 sysroot=$PWD/build-arm64/sysroot
 tests=(core tensor kernels autograd nn)

@@ -2,7 +2,7 @@
 # Makes docs/surprisal.png and docs/vectors.png again: trains the two models (about three minutes of processor time),
 # writes their pages, and takes pictures of these by headless chromium. Usage: scripts/pictures.sh [FOLDER FOR THE RUNS]
 set -euo pipefail
-top=$(cd "$(dirname "$0")/.." && pwd)
+top=$(dirname "$(dirname "$(readlink -f "$0")")")
 runs=${1:-$(mktemp -d)}
 tapeformer=$top/build/tapeformer
 
@@ -12,7 +12,7 @@ picture() {  # PAGE WIDTHxHEIGHT: docs/PAGE.png from $runs/PAGE.html
 }
 
 mkdir -p "$runs"
-runs=$(cd "$runs" && pwd)
+runs=$(realpath "$runs")
 [ -d "$runs/stories" ] || "$tapeformer" train "$top/configs/stories.toml" --out "$runs/stories"
 [ -d "$runs/words" ] || "$tapeformer" train "$top/configs/word2vec-stories.toml" --out "$runs/words"
 

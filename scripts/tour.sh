@@ -12,7 +12,7 @@
 # number of the JSON at the end of the output, found by keys and indices, such as `laws/0/points`. Without ± it must be equal.
 # `file.html: text` must be in that page, which the block writes.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 
 quick=0 page=docs/tour.md out=runs/tour sections=()
 while [ $# -gt 0 ]; do

@@ -3,7 +3,7 @@
 # program needs is hidden from CMake, and no library of the tokenizer, the data or the training may be built.
 #   tests/check_example.sh [BUILD_FOLDER]
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 build=${1:-build-fit}
 hidden=()
 for package in CLI11 spdlog tomlplusplus ZLIB doctest; do hidden+=("-DCMAKE_DISABLE_FIND_PACKAGE_$package=ON"); done

@@ -2,7 +2,7 @@
 # Checks that a folder includes only its own files and those of the folders listed for it here. Prints every include that
 # breaks a rule, and fails if there is one.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 
 declare -A may_use=(
   [core]=""

@@ -2,7 +2,7 @@
 # Checks the limits that keep the tree easy to read: 25 files of code a folder, 350 lines a file, 12 virtual functions in
 # Objective, and no cast on the type of a model outside of nn/. Prints what is over a limit, and fails if anything is.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 
 broken=0
 complain() { echo "$1"; broken=1; }

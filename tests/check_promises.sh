@@ -2,7 +2,7 @@
 # Checks that each test case that docs/reliability.md names is there, in the folder that it names; `…` in a name is for
 # any text. Prints those that are missing, and fails if there is one.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 
 exec perl -CSD -Mutf8 - docs/reliability.md <<'PERL'
 use strict;

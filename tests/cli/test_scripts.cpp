@@ -1,0 +1,43 @@
+// scripts/ as somebody runs them who has just cloned the project, with commands of their own in the place of cmake and
+// apt.
+#include <doctest/doctest.h>
+
+#include "tests/cli/sandbox.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// A clone of scripts/ in a folder whose name has signs of the shell in it, and commands that only say what they are
+// told.
+struct Clone : Sandbox {
+  const fs::path root = *this / "a clone's $HOME";
+  Clone() {
+    fs::create_directories(root);
+    fs::copy(fs::path(PROJECT_ROOT) / "scripts", root / "scripts");
+    fs::create_directory(*this / "bin");
+    command("cmake", "echo cmake in \"$PWD\"");
+  }
+  // Puts a command before those of the system.
+  void command(const std::string& name, const std::string& body) const {
+    write("bin/" + name, "#!/bin/sh\n" + body + "\n");
+    fs::permissions(*this / ("bin/" + name), fs::perms::owner_all);
+  }
+  // Runs a shell's command in the clone.
+  Outcome shell(const std::string& text) const {
+    return Process(root, {"/bin/sh", "-c", "PATH=\"" + (*this / "bin").string() + ":$PATH\"; " + text}, "").wait();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("scripts: they work in their own clone, wherever CDPATH leads") {
+  const Clone box;
+  box.command("dpkg-query", "printf 'installed amd64\\n'");
+  box.command("dpkg", "echo amd64");
+  fs::create_directories(box / "other/scripts");
+  const Outcome outcome = box.shell("export CDPATH='" + (box / "other").string() + "'; scripts/build.sh program");
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out == "cmake in " + fs::canonical(box.root).string() + "\n");
+}
