@@ -24,14 +24,20 @@ case ${1:-} in
     printf '%s\n' "${libraries[@]}" "${of_tests[@]}"
     exit 0
     ;;
-  *) packages+=("${of_tests[@]}") ;;
+  "") packages+=("${of_tests[@]}") ;;
+  *)
+    echo "setup: unknown option $1: expected none, --program, --mpi, --ci, --arm64 or --libraries" >&2
+    exit 2
+    ;;
 esac
 
 missing=()
 if command -v dpkg-query >/dev/null; then
+  # A library may be there for several architectures, a line each.
+  wanted="^installed ($(dpkg --print-architecture)|all)$"
   for package in "${packages[@]}"; do
-    state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
-    [ "$state" = installed ] || missing+=("$package")
+    states=$(dpkg-query -W -f='${db:Status-Status} ${Architecture}\n' "$package" 2>/dev/null || true)
+    grep -qE "$wanted" <<<"$states" || missing+=("$package")
   done
 else
   echo "setup: only Debian and its relatives are supported; install what these packages hold yourself: ${packages[*]}" >&2
@@ -48,6 +54,7 @@ if [ "$(id -u)" != 0 ]; then
   as_root=(sudo)
 fi
 echo "setup: installing ${missing[*]}" >&2
-export DEBIAN_FRONTEND=noninteractive
+# sudo passes no variables on. A question would not be seen, and wait for ever.
+as_root+=(env DEBIAN_FRONTEND=noninteractive)
 "${as_root[@]}" apt-get update -qq
 "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -41,3 +41,27 @@ TEST_CASE("scripts: they work in their own clone, wherever CDPATH leads") {
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.out == "cmake in " + fs::canonical(box.root).string() + "\n");
 }
+
+TEST_CASE(
+    "scripts: setup installs what is missing for this architecture, asks nothing, and refuses an unknown option") {
+  const Clone box;
+  box.command("dpkg", "echo amd64");
+  box.command("id", "echo 1000");
+  box.command("sudo", "exec env -u DEBIAN_FRONTEND \"$@\"");
+  box.command("apt-get", "echo apt-get \"$@\" \"$DEBIAN_FRONTEND\" >&2");
+  // zlib is there for two architectures, libpng for another one alone, and hwy was removed.
+  box.command("dpkg-query",
+              "for last; do :; done\n"
+              "case $last in zlib1g-dev) printf 'installed amd64\\ninstalled i386\\n' ;;\n"
+              "libpng-dev) printf 'installed i386\\n' ;; libhwy-dev) printf 'config-files amd64\\n' ;;\n"
+              "*-dygraphs) printf 'installed all\\n' ;; *) printf 'installed amd64\\n' ;; esac");
+  const Outcome outcome = box.shell("scripts/setup.sh --program");
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.err ==
+        "setup: installing libhwy-dev libpng-dev\napt-get update -qq noninteractive\n"
+        "apt-get install -y -qq --no-install-recommends libhwy-dev libpng-dev noninteractive\n");
+
+  const Outcome unknown = box.shell("scripts/setup.sh --help");
+  CHECK(unknown.exit_code == 2);
+  CHECK(unknown.err == "setup: unknown option --help: expected none, --program, --mpi, --ci, --arm64 or --libraries\n");
+}
