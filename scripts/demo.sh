@@ -3,6 +3,7 @@
 # generated stories for a minute, evaluates, and lets the model write stories of its own.
 #   scripts/demo.sh [FOLDER]    the run's folder; runs/demo unless given
 set -euo pipefail
+[ $# = 0 ] || set -- "$(realpath -ms -- "$1")"
 cd "$(dirname "$(readlink -f "$0")")/.."
 run=${1:-runs/demo}
 if [ -e "$run" ]; then

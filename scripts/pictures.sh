@@ -12,7 +12,7 @@ picture() {  # PAGE WIDTHxHEIGHT: docs/PAGE.png from $runs/PAGE.html
 }
 
 mkdir -p "$runs"
-runs=$(realpath "$runs")
+runs=$(realpath -- "$runs")
 [ -d "$runs/stories" ] || "$tapeformer" train "$top/configs/stories.toml" --out "$runs/stories"
 [ -d "$runs/words" ] || "$tapeformer" train "$top/configs/word2vec-stories.toml" --out "$runs/words"
 

@@ -12,20 +12,21 @@
 # number of the JSON at the end of the output, found by keys and indices, such as `laws/0/points`. Without ± it must be equal.
 # `file.html: text` must be in that page, which the block writes.
 set -euo pipefail
-cd "$(dirname "$(readlink -f "$0")")/.."
 
 quick=0 page=docs/tour.md out=runs/tour sections=()
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) quick=1 ;;
-    --page) page=$2 && shift ;;
-    --out) out=$2 && shift ;;
+    --page) page=$(realpath -ms -- "$2") && shift ;;
+    --out) out=$(realpath -ms -- "$2") && shift ;;
     -*) echo "tour.sh: unknown option $1" >&2 && exit 2 ;;
     *) sections+=("$1") ;;
   esac
   shift
 done
-program=$(realpath "${TAPEFORMER:-build/tapeformer}")
+[ -z "${TAPEFORMER:-}" ] || TAPEFORMER=$(realpath -m -- "$TAPEFORMER")
+cd "$(dirname "$(readlink -f "$0")")/.."
+program=$(realpath -m "${TAPEFORMER:-build/tapeformer}")
 [ -x "$program" ] || { echo "tour.sh: $program is not there: scripts/build.sh makes it" >&2; exit 1; }
 
 exec perl -CSDA -Mutf8 - "$quick" "$page" "$out" "$program" "$PWD" ${sections[@]+"${sections[@]}"} <<'PERL'

@@ -65,3 +65,26 @@ TEST_CASE(
   CHECK(unknown.exit_code == 2);
   CHECK(unknown.err == "setup: unknown option --help: expected none, --program, --mpi, --ci, --arm64 or --libraries\n");
 }
+
+TEST_CASE("scripts: a folder that is named from another folder is meant from there") {
+  const Clone box;
+  box.command("dpkg", "echo amd64");
+  box.command("dpkg-query", "printf 'installed amd64\\n'");
+  fs::create_directory(box.root / "elsewhere");
+  fs::create_directory(box.root / "elsewhere/mine");
+  const Outcome demo = box.shell("cd elsewhere; ../scripts/demo.sh mine");
+  CHECK(demo.exit_code == 1);
+  CHECK(demo.tells("/elsewhere/mine exists already: remove it"));
+
+  box.write("page.md", "# A page\n\n```sh quick\necho text\n```\n→ `text`\n");
+  const Outcome tour =
+      box.shell("cd elsewhere; TAPEFORMER=../../bin/cmake ../scripts/tour.sh --page ../../page.md --out tour");
+  INFO(tour.out);
+  INFO(tour.err);
+  CHECK(tour.exit_code == 0);
+  CHECK(fs::exists(box.root / "elsewhere/tour/a-page/1.out"));
+
+  const Outcome unbuilt = box.shell("unset TAPEFORMER; cd elsewhere; ../scripts/tour.sh --quick");
+  CHECK(unbuilt.exit_code == 1);
+  CHECK(unbuilt.tells("build/tapeformer is not there: scripts/build.sh makes it\n"));
+}
