@@ -11,6 +11,7 @@
 # kernels, the faster of two choices of OpenBLAS kernels (OpenBLAS's own choice, or those of the instruction set), and a
 # glibc that keeps freed memory, which saves it the page faults that our allocator avoids as well.
 set -euo pipefail
+export LC_ALL=C  # awk, printf and sort would read 1.75 as 1 where numbers have a comma
 here=$(dirname "$(readlink -f "$0")")
 rounds=3 steps=7 matmul=highest state=f32 works=()
 while [ $# -gt 0 ]; do

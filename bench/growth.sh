@@ -3,6 +3,7 @@
 # linearly), with the width (with its square), and how much a second thread helps.
 #   build/bench/growth [--steps N]
 set -euo pipefail
+export LC_ALL=C  # awk, printf and sort would read 1.75 as 1 where numbers have a comma
 here=$(dirname "$(readlink -f "$0")")
 steps=7
 [ "${1:-}" != --steps ] || steps=$2

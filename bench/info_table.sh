@@ -6,6 +6,7 @@
 # all steps; the run is all steps with their evaluations. Where the speed of a machine comes and goes, a prediction and
 # its training may meet different ones: so both are repeated in turn, and the table has the medians of ROUNDS (3) pairs.
 set -euo pipefail
+export LC_ALL=C  # awk, printf and sort would read 1.75 as 1 where numbers have a comma
 build=$(dirname "$(dirname "$(readlink -f "$0")")")
 configs=@PROJECT_SOURCE_DIR@/configs
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE

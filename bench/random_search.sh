@@ -9,6 +9,7 @@
 # OPTION... names the data of a language model, with validation data of its own (--data.valid): a part that is held out
 # would differ with the speed. All of it is evaluated, however slow the model.
 set -euo pipefail
+export LC_ALL=C  # awk, printf and sort would read 1.75 as 1 where numbers have a comma
 here=$(dirname "$(readlink -f "$0")")
 minutes=1 count=40 seed=1 program=$here/../build/tapeformer
 while [ $# -gt 1 ]; do

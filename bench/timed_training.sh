@@ -1,4 +1,5 @@
 # For ablation.sh and leaderboard.sh, which source it.
+export LC_ALL=C  # awk, printf and sort would read 1.75 as 1 where numbers have a comma
 
 # Trains for some minutes into $work/run, with its messages in $work/log, and sets `bits`, `loss` and `step` to the bits
 # per byte, loss and step of the last evaluation, and `seconds` to what the whole command took. Ends the script if the
