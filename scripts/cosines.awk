@@ -1,9 +1,10 @@
 # The mean cosine similarity of vectors with the same label, and of vectors with different ones, as a table. With
 # -v centre=1 the mean of all vectors is subtracted first: what they have in common says nothing of the labels.
 #
-#   tapeformer embed RUN --word W < lines | paste labels - | awk -F'\t' -f scripts/cosines.awk
+#   tapeformer embed RUN --word W < lines | paste labels - | LC_ALL=C awk -F'\t' -f scripts/cosines.awk
 #
 # A line of `labels` is the label of the line of text that it stands beside.
+# LC_ALL=C: where numbers have a comma, awk would read 0.5 as 0.
 {
   sub(/.*"vector":\[/, "", $2); sub(/\].*/, "", $2)
   width = split($2, x, ",")
