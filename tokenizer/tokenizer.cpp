@@ -120,12 +120,16 @@ std::vector<Tokenizer::Part> Tokenizer::find_tokens(const Part& part, std::span<
         found = &wanted[i];
       }
     }
-    const std::size_t first = found && found->lstrip ? white_space_begin(text, begin, at) : at;
+    // A token that takes the white space before it begins behind what the last one has taken. There may be nothing left
+    // of it: then it gives no id.
+    const std::size_t first = found && found->lstrip ? std::max(begin, white_space_begin(text, begin, at)) : at;
     if (first > begin) parts.push_back({text.substr(begin, first - begin), part.offset + begin, -1});
     if (!found) break;
     const std::size_t behind = at + found->text.size(), end = found->rstrip ? white_space_end(text, behind) : behind;
-    parts.push_back({text.substr(first, end - first), part.offset + first, found->id});
-    begin = end;
+    if (first < end) {
+      parts.push_back({text.substr(first, end - first), part.offset + first, found->id});
+      begin = end;
+    }
     search = behind;
   }
   return parts;

@@ -46,6 +46,18 @@ TEST_CASE("added tokens: those in the white space that another takes with it are
   CHECK(tokenizer->encode("").empty());
 }
 
+TEST_CASE("added tokens: one that takes the white space before it is not found in what another has taken whole") {
+  const auto tokenizer = loaded(json::parse(R"({
+    "added_tokens": [{"id": 0, "content": "<unk>", "special": true},
+                     {"id": 3, "content": "  ", "special": false, "normalized": false, "lstrip": true, "rstrip": true}],
+    "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "[\\s\\S]"}, "behavior": "Isolated", "invert": false},
+    "model": {"type": "WordLevel", "unk_token": "<unk>", "vocab": {"<unk>": 0, " ": 1, "a": 2}}})"));
+  CHECK(tokenizer->encode("  a") == Ids{3, 2});
+  CHECK(tokenizer->encode("a    ") == Ids{2, 3});
+  CHECK(tokenizer->encode("a   a") == Ids{2, 3, 2});
+  CHECK(tokenizer->encode("    a  ") == Ids{3, 2, 3});
+}
+
 TEST_CASE("added tokens: spaces are no signs of spaces before Metaspace replaces them") {
   const auto always = loaded(metaspace("always")), first = loaded(metaspace("first")),
              never = loaded(metaspace("never"));
