@@ -31,16 +31,20 @@ struct Part {
   std::int64_t begin = 0, end = 0;
 };
 
-// Whether a character is a letter or digit, or a mark on one. From U+00C0 on, these are all characters except spaces,
-// punctuation, emoji, and signs such as those of currencies and mathematics.
+// Whether a word beside this character would go on with it: a letter or digit, or a mark on one. From U+00C0 on, these
+// are all characters except spaces, punctuation, emoji, and signs such as those of currencies and mathematics, and
+// except those of Chinese, Japanese, Thai, Lao, Burmese and Khmer, which put no spaces between words.
 bool belongs_to_word(std::int32_t character) {
   if (character < 0x80) return character >= 0 && std::isalnum(character);
   if (character < 0xC0 || category(character) == Category::punctuation) return false;
+  const auto lies_in = [&](std::int32_t first, std::int32_t last) { return character >= first && character <= last; };
+  if (lies_in(0x0E00, 0x0EFF) || lies_in(0x1000, 0x109F) || lies_in(0x1780, 0x17FF) || lies_in(0x3000, 0x30FF) ||
+      lies_in(0x3400, 0x9FFF) || lies_in(0xF900, 0xFAFF) || lies_in(0x20000, 0x3FFFF))
+    return false;
   const CharClass kind = char_class(character);
   if (kind != CharClass::other) return kind != CharClass::space;
-  const auto lies_in = [&](std::int32_t first, std::int32_t last) { return character >= first && character <= last; };
-  return !(character == 0xD7 || character == 0xF7 || lies_in(0x2000, 0x2BFF) || lies_in(0x3000, 0x303F) ||
-           lies_in(0xFE00, 0xFE0F) || lies_in(0x1F000, 0x1FBFF));
+  return !(character == 0xD7 || character == 0xF7 || lies_in(0x2000, 0x2BFF) || lies_in(0xFE00, 0xFE0F) ||
+           lies_in(0x1F000, 0x1FBFF));
 }
 
 std::int32_t character_before(std::string_view text, std::size_t at) {
