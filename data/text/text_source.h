@@ -87,10 +87,9 @@ struct TextFile {
 };
 
 // Plain text, or JSON lines (.jsonl, .ndjson): each line is an object with the text of one document. Both may be
-// compressed
-// (.gz, .zst). Documents without text and files without text are skipped. "-" is standard input, which is plain text
-// and, like a pipe, can be read only once. The stamp is computed from the types, sizes, modification times and inodes
-// of the files; it is settled when no file has changed for some seconds.
+// compressed (.gz, .zst). Documents without text and files without text are skipped. "-" is standard input, which is
+// plain text and, like a pipe, can be read only once. The stamp is computed from the types, sizes, modification times
+// and inodes of the files; it is settled when no file has changed for some seconds.
 //
 // Reading throws Error as open_bytes() does, when no file has text, and "path:line: …" for a line that is not JSON or
 // does not have the field.

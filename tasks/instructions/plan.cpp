@@ -22,17 +22,11 @@ std::string text_of(const ChatMessage& message) { return str_cat(message.role, '
 
 // The size of all messages, as a tokenizer learns from them.
 TextSize size_of(std::span<const Conversation> conversations) {
-  std::string sample;  // of whole messages
-  double bytes = 0;
+  TextSum texts;
   for (const Conversation& conversation : conversations) {
-    for (const ChatMessage& message : conversation.messages) {
-      const std::string text = text_of(message);
-      bytes += static_cast<double>(text.size());
-      if (std::ssize(sample) < tuning::kSampleBytes) sample += text;
-    }
+    for (const ChatMessage& message : conversation.messages) texts.add(text_of(message));
   }
-  const double times = bytes / static_cast<double>(sample.size());
-  return size_of_sample(std::move(sample), times);
+  return texts.size();
 }
 
 // The tokens of each conversation, about, where a token has `of_token` bytes.

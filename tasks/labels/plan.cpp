@@ -31,15 +31,9 @@ ExamplesSize size_of_examples(const std::string& file, const Config& config) {
   const LabelTask& task = find_label_task(config.task.kind);
   const LabelledFile labelled = task.functions.read(file, config.data.labelled_file_options());
   check(!labelled.examples.empty(), file, ": expected examples with labels, got none");
-  std::string sample;
-  double bytes = 0;
-  for (const LabelledExample& example : labelled.examples) {
-    const std::string text = joined(example.pieces, " ") + '\n';
-    bytes += static_cast<double>(text.size());
-    if (std::ssize(sample) < tuning::kSampleBytes) sample += text;
-  }
-  const double times = bytes / static_cast<double>(sample.size());
-  return {size_of_sample(std::move(sample), times), static_cast<double>(labelled.examples.size())};
+  TextSum texts;
+  for (const LabelledExample& example : labelled.examples) texts.add(joined(example.pieces, " ") + '\n');
+  return {texts.size(), static_cast<double>(labelled.examples.size())};
 }
 
 // Chooses the family and the tokenizer of a model that learns from scratch.

@@ -79,6 +79,13 @@ TextSize size_of_sample(std::string sample, double times) {
           .sample = std::move(sample)};
 }
 
+void TextSum::add(std::string_view text) {
+  bytes_ += static_cast<double>(text.size());
+  if (std::ssize(sample_) < tuning::kSampleBytes) sample_ += text;
+}
+
+TextSize TextSum::size() const { return size_of_sample(sample_, bytes_ / static_cast<double>(sample_.size())); }
+
 void require_files(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     if (is_read_once(input)) {

@@ -22,6 +22,19 @@ struct TextSize {
 
 // Returns the size of a text that is `times` as long as this sample of it.
 TextSize size_of_sample(std::string sample, double times = 1);
+
+// Adds up texts that follow each other. The sample has the first ones, each whole, until they are kSampleBytes long.
+class TextSum {
+ public:
+  void add(std::string_view text);
+  // Returns the size of all texts, at least one of which must not be empty.
+  TextSize size() const;
+
+ private:
+  std::string sample_;
+  double bytes_ = 0;
+};
+
 // Throws UsageError for what can be read only once: a plan reads its data, and then the training does.
 void require_files(const std::vector<std::string>& inputs);
 // Reads the beginning of the files, at most tuning::kSampleBytes of each and of all together. Compressed files are
