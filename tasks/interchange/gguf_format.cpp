@@ -113,7 +113,8 @@ void read_rotary(const GgufFile& file, const std::string& architecture, Json& co
   require(name("attention.value_length"), head_dim);
   require(name("expert_count"), 0);
   const std::string scale = name("rope.scaling.attn_factor");  // llama.cpp multiplies the rotated elements by it
-  check(!file.has(scale) || file.number(scale) == 1, file.origin(), ": ", scale, ": expected 1, got another number");
+  const double factor_of_elements = file.has(scale) ? file.number(scale) : 1;
+  check(factor_of_elements == 1, file.origin(), ": ", scale, ": expected 1, got ", factor_of_elements);
   config["head_dim"] = head_dim;
   if (!config.contains("rope_theta")) config["rope_theta"] = 10000.0;
   // As in llama.cpp: a factor without a type is linear, old files have it as rope.scale_linear, and 0 is none.

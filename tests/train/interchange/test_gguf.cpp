@@ -176,7 +176,7 @@ TEST_CASE("gguf: a factor of rotated elements is refused") {
   const ImportedModel llama("llama-tied");
   const std::string key = "llama.rope.scaling.attn_factor";
   CHECK(message_with(llama, key, 1.0F) == "none");
-  CHECK(message_with(llama, key, 1.5F) == key + ": expected 1, got another number");
+  CHECK(message_with(llama, key, 1.5F) == key + ": expected 1, got 1.5");
 }
 
 TEST_CASE("gguf: a model whose tokens see those behind them is refused") {
