@@ -130,7 +130,7 @@ std::string steps_reason(double tokens, double step_tokens) {
                             : steps > kAbout * tuning::kWantedSteps ? "most"
                                                                     : nullptr;
   const std::string of_steps = fmt::format("{} tokens in about {} steps", amount(tokens), amount(std::max(1.0, steps)));
-  return limit ? fmt::format("{}, which have at {} {:.0f} tokens", of_steps, limit, step_tokens) : of_steps;
+  return limit ? fmt::format("{}, which have at {} {:.0f} tokens each", of_steps, limit, step_tokens) : of_steps;
 }
 
 SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::ModelSize> sizes, const DataSize& data,
