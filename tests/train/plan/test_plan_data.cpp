@@ -138,7 +138,8 @@ TEST_CASE("plan: the sentences of the longer side fit into the context of a tran
 TEST_CASE("plan: the reason for a batch tells the steps that the training has") {
   CHECK(steps_reason(6e6, 2048) == "6 million tokens in about 2930 steps");
   CHECK(steps_reason(2.2e5, 2048) == "220 thousand tokens in about 107 steps, which have at least 2048 tokens each");
-  CHECK(steps_reason(1e9, 32768) == "1 billion tokens in about 31 thousand steps, which have at most 32768 tokens each");
+  CHECK(steps_reason(1e9, 32768) ==
+        "1 billion tokens in about 31 thousand steps, which have at most 32768 tokens each");
   FakeMachine machine{.flops = 1e8};
   PlanRequest request = request_of(machine);
   request.given.data.corpus = "stories";
