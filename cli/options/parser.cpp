@@ -46,6 +46,24 @@ std::string refuse_not_finite(const std::string& text) {
   return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : "expected a finite number, got " + text;
 }
 
+// CLI11 takes a value in brackets for a list, of which it keeps what is between them. A word in brackets is given to it
+// with this byte at its end, at which every option divides its value; the empty rest is dropped. No text in UTF-8 has
+// the byte.
+constexpr char kAfterBrackets = '\xff';
+
+// Returns the words after the program's name as CLI11 takes them: in reverse order.
+std::vector<std::string> reversed_words(std::span<const char* const> words) {
+  std::vector<std::string> reversed;
+  for (const std::string_view word : words.subspan(1)) {
+    const std::size_t equals = word.starts_with("--") ? word.find('=') : word.npos;
+    const std::string_view value = equals == word.npos ? word : word.substr(equals + 1);
+    reversed.emplace_back(word);
+    if (value.starts_with('[') && value.ends_with(']')) reversed.back() += kAfterBrackets;
+  }
+  std::ranges::reverse(reversed);
+  return reversed;
+}
+
 CLI::Option* add_target(CLI::App& app, const Option& option) {
   return std::visit(
       [&]<class Target>(const Target& target) {
@@ -76,6 +94,7 @@ void add_checks(CLI::Option& added, const Option& option) {
 
 void add_option(CLI::App& app, const Option& option) {
   CLI::Option& added = *add_target(app, option);
+  added.delimiter(kAfterBrackets);
   add_checks(added, option);
   const OptionRules& rules = option.rules;
   if (rules.required) added.required();
@@ -200,14 +219,16 @@ const Command* parse_command_line(Command& program, const std::string& version, 
     app.set_version_flag("--version", version);
     add_contents(app, program, words, all, chosen);
     try {
-      app.parse(argc, argv);
+      app.parse(reversed_words(words));
     } catch (const CLI::Success& request) {  // a help or the version
       if (!all) continue;
       app.exit(request);
       return nullptr;
     } catch (const CLI::ParseError& error) {
       if (!all) continue;
-      fail_usage(explain(app, error), " (see --help)");
+      std::string message = explain(app, error);
+      std::erase(message, kAfterBrackets);
+      fail_usage(message, " (see --help)");
     }
     return chosen;
   }

@@ -88,6 +88,19 @@ TEST_CASE("commands: options set the variables of their rows, each by its type")
   CHECK((set.shade == Shade::dark && set.text == "" && set.file == "b"));
 }
 
+TEST_CASE("commands: a value in brackets is taken as it is written") {
+  Arguments set;
+  CHECK(parsed(set, {"show", "[a,b]", "--names", "[MASK]", "[1, 2]", "[]", "--stop=[SEP]", "--text", "[x]"}) == "show");
+  CHECK(set.names == std::vector<std::string>{"[MASK]", "[1, 2]", "[]"});
+  CHECK(set.stops == std::vector<std::string>{"[SEP]"});
+  CHECK((set.file == "[a,b]" && set.text == "[x]"));
+  CHECK(parsed(set, {"show", "a", "--names=[b]", "c"}) == "show");
+  CHECK(set.names == std::vector<std::string>{"[b]", "c"});
+  CHECK(refusal({"show", "a", "[b]"}) == "The following argument was not expected: [b] (see --help)");
+  CHECK(refusal({"show", "a", "--count", "[2]"}) ==
+        "--count: expected a whole number from 1 to 9, got [2] (see --help)");
+}
+
 TEST_CASE("commands: options that take long to list are listed only for the command that is named") {
   std::string key;
   int listed = 0;
