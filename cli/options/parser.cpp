@@ -51,14 +51,25 @@ std::string refuse_not_finite(const std::string& text) {
 // the byte.
 constexpr char kAfterBrackets = '\xff';
 
-// Returns the words after the program's name as CLI11 takes them: in reverse order.
-std::vector<std::string> reversed_words(std::span<const char* const> words) {
+// Whether a command or one of its subcommands has an option of this name that takes a value.
+bool takes_value(CLI::App& command, const std::string& name) {
+  if (const CLI::Option* option = command.get_option_no_throw(name)) return option->get_items_expected_max() > 0;
+  return std::ranges::any_of(command.get_subcommands([](CLI::App*) { return true; }),
+                             [&](CLI::App* below) { return takes_value(*below, name); });
+}
+
+// Returns the words after the program's name as CLI11 takes them: in reverse order. It would take the next word for the
+// value of --name=, so the empty value becomes a word.
+std::vector<std::string> reversed_words(CLI::App& app, std::span<const char* const> words) {
   std::vector<std::string> reversed;
   for (const std::string_view word : words.subspan(1)) {
     const std::size_t equals = word.starts_with("--") ? word.find('=') : word.npos;
     const std::string_view value = equals == word.npos ? word : word.substr(equals + 1);
     reversed.emplace_back(word);
     if (value.starts_with('[') && value.ends_with(']')) reversed.back() += kAfterBrackets;
+    if (!value.empty() || equals == word.npos || !takes_value(app, std::string(word.substr(0, equals)))) continue;
+    reversed.back().pop_back();
+    reversed.emplace_back();
   }
   std::ranges::reverse(reversed);
   return reversed;
@@ -219,7 +230,7 @@ const Command* parse_command_line(Command& program, const std::string& version, 
     app.set_version_flag("--version", version);
     add_contents(app, program, words, all, chosen);
     try {
-      app.parse(reversed_words(words));
+      app.parse(reversed_words(app, words));
     } catch (const CLI::Success& request) {  // a help or the version
       if (!all) continue;
       app.exit(request);

@@ -101,6 +101,15 @@ TEST_CASE("commands: a value in brackets is taken as it is written") {
         "--count: expected a whole number from 1 to 9, got [2] (see --help)");
 }
 
+TEST_CASE("commands: an equals sign with nothing after it gives an empty value, not the next word") {
+  Arguments set;
+  CHECK(parsed(set, {"show", "a", "--text=", "--count=9", "--key", "1", "--key=", "--names=", "b"}) == "show");
+  CHECK((set.text == "" && set.count == 9));
+  CHECK(set.keys == std::vector<std::string>{""});
+  CHECK(set.names == std::vector<std::string>{"", "b"});
+  CHECK(refusal({"show", "a", "--count=", "--json"}).starts_with("--count: expected a whole number from 1 to 9, got"));
+}
+
 TEST_CASE("commands: options that take long to list are listed only for the command that is named") {
   std::string key;
   int listed = 0;
