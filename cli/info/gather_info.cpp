@@ -167,6 +167,7 @@ ResolvedConfig read_config(const InfoRequest& request, const std::optional<RunFo
                            std::vector<PlannedKey>& planned) {
   const std::string& target = request.target;
   const ConfigOverrides& overrides = request.overrides;
+  if (target.empty()) refuse_configuration_as_text("info", overrides);
   const std::optional<double> minutes = planned_minutes(request.minutes, overrides);
   if (minutes && run)
     fail_usage("--minutes: expected a configuration, got the run ", target, ", which has its keys already");

@@ -112,6 +112,17 @@ void add_config_options(Command& command, ConfigOverrides& overrides) {
   command.add_options = [&overrides](Command& named) { list_config_options(named, overrides); };
 }
 
+void refuse_configuration_as_text(std::string_view command, const ConfigOverrides& overrides) {
+  for (const auto& [key, texts] : overrides) {
+    if (!key.ends_with(".text") && !key.ends_with(".valid")) continue;
+    for (const std::string& text : texts) {
+      if (!text.ends_with(".toml")) continue;
+      fail_usage("--", key, ": expected texts, got the configuration ", text, ": name it first, as in ", command, " ",
+                 text, " --", key, " FILE");
+    }
+  }
+}
+
 ResolvedConfig override_config(Config config, const ConfigOverrides& overrides, std::vector<std::string>& notes) {
   std::ranges::move(apply_overrides(config, overrides), std::back_inserter(notes));
   keep_average_decay(config, notes);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/options/command.h"
@@ -11,6 +12,10 @@ namespace tapeformer::cli {
 
 // Adds an option for every key, and --help-all. The options set `overrides`, which must live as long as the command.
 void add_config_options(Command& command, ConfigOverrides& overrides);
+
+// Refuses a configuration file among the words that follow --data.text, --data.valid and the like, which take all of
+// them. The command is one for which no other configuration is named.
+void refuse_configuration_as_text(std::string_view command, const ConfigOverrides& overrides);
 
 // Applies the options, makes all paths absolute (a run's configuration must not depend on the current folder), and
 // resolves the result. Adds a line to `notes` for each value that an option replaces.

@@ -15,17 +15,6 @@
 namespace tapeformer::cli {
 namespace {
 
-// Refuses a configuration file among the words that follow --data.text, which takes all of them.
-void refuse_configuration_as_text(const TrainArguments& arguments) {
-  const auto texts = arguments.overrides.find("data.text");
-  if (!arguments.config.empty() || texts == arguments.overrides.end()) return;
-  for (const std::string& text : texts->second) {
-    if (!text.ends_with(".toml")) continue;
-    fail_usage("--data.text: expected texts, got the configuration ", text, ": name it first, as in train ", text,
-               " --data.text FILE");
-  }
-}
-
 // What a new run trains.
 struct NewTraining {
   ResolvedConfig config;
@@ -74,7 +63,7 @@ RunTokenizers tokenizers_of(const ResolvedConfig& config, const Objective& objec
 }  // namespace
 
 void start_run(const TrainArguments& arguments, Communicator& ranks) {
-  refuse_configuration_as_text(arguments);
+  if (arguments.config.empty()) refuse_configuration_as_text("train", arguments.overrides);
   if (ranks.is_root()) require_no_run(arguments.out);
   const auto [config, initial_tokenizers] = read_configuration(arguments, ranks);
   prepare_ranks(config, ranks);

@@ -55,6 +55,14 @@ TEST_CASE("errors: a configuration may follow the options; it is not taken for a
               "--data.text: expected texts, got the configuration tiny.toml: name it first, as in train tiny.toml "
               "--data.text FILE",
               "train --data.text text.txt tiny.toml --out new");
+  check_error(box, kUsage,
+              "--data.valid: expected texts, got the configuration tiny.toml: name it first, as in train tiny.toml "
+              "--data.valid FILE",
+              "train --data.text text.txt --data.valid text.txt tiny.toml --out new");
+  check_error(box, kUsage,
+              "--tasks.a.text: expected texts, got the configuration tiny.toml: name it first, as in info tiny.toml "
+              "--tasks.a.text FILE",
+              "info --minutes 1 --tasks.a.text text.txt tiny.toml");
   const Outcome outcome = box.run("train text.txt --out new");
   CHECK(outcome.exit_code == kUsage);
   for (const char* text : {"text.txt:1: ", "(a text to train on is named by --data.text)"}) CHECK(outcome.tells(text));
