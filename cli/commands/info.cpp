@@ -28,8 +28,10 @@ Command info_command() {
   Command command{
       .name = "info",
       .help = "A dry run: parameters, memory and time of a training, from some steps of it",
-      .options = {{"target", &arguments->request.target,
-                   "A configuration file or a run's folder; with --minutes it may be left out"},
+      .options = {{"target",
+                   &arguments->request.target,
+                   "A configuration file or a run's folder; with --minutes it may be left out",
+                   {.non_empty = true}},
                   {"--minutes",
                    &arguments->request.minutes,
                    "Plan a new training of so many minutes, as train does, and show the keys that are chosen",

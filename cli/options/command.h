@@ -39,6 +39,7 @@ struct OptionRules {
   std::optional<std::int64_t> least = {};  // the smallest whole number that is accepted
   std::optional<std::int64_t> most = {};   // the largest whole number; needs `least`
   bool non_negative = false;               // whether a double must be at least 0
+  bool non_empty = false;                  // whether a string must have characters
   std::vector<std::string> excludes = {};  // the options that cannot be given beside this one
   std::vector<std::string> needs = {};     // the options that must be given beside this one
   ListValues values = ListValues::all;

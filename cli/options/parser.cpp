@@ -75,6 +75,8 @@ std::vector<std::string> reversed_words(CLI::App& app, std::span<const char* con
   return reversed;
 }
 
+std::string refuse_empty(const std::string& text) { return text.empty() ? "expected a value, got an empty one" : ""; }
+
 CLI::Option* add_target(CLI::App& app, const Option& option) {
   return std::visit(
       [&]<class Target>(const Target& target) {
@@ -96,6 +98,7 @@ void add_checks(CLI::Option& added, const Option& option) {
   if (!rules.words.empty()) added.check(CLI::IsMember(rules.words));
   if (rules.least) added.check(within(*rules.least, rules.most));
   if (rules.non_negative) added.check(CLI::NonNegativeNumber);
+  if (rules.non_empty) added.check(refuse_empty);
   if (std::holds_alternative<double*>(option.target)) added.check(refuse_not_finite);
   if (std::holds_alternative<std::int64_t*>(option.target) || std::holds_alternative<std::uint64_t*>(option.target) ||
       std::holds_alternative<std::optional<std::int64_t>*>(option.target)) {

@@ -18,7 +18,7 @@ struct Arguments {
   bool json = false;
   double rate = 1, power = 1;
   std::int64_t count = 5;
-  std::string file;
+  std::string file, from;
   std::vector<std::string> names, stops, keys;
   std::optional<Shade> shade;
   std::optional<std::string> text;
@@ -48,6 +48,7 @@ std::string parsed(Arguments& set, std::vector<const char*> words) {
                                             {"--stop", &set.stops, "Stops", {.values = ListValues::one_each}},
                                             {"--key", &set.keys, "A key", {.values = ListValues::last}},
                                             {"--text", &set.text, "A text", {.excludes = {"--json"}}},
+                                            {"--from", &set.from, "A folder", {.non_empty = true}},
                                             word_option("--shade", set.shade, "A shade", {.needs = {"--text"}})},
                                 .run = [] {}},
                                {.name = "hide", .help = "Hides", .run = [] {}},
@@ -169,6 +170,7 @@ TEST_CASE("commands: what the rules of an option do not accept is refused in one
   CHECK(refusal({"show", "a", "--count", "10"}) == "--count: expected a whole number from 1 to 9, got 10 (see --help)");
   CHECK(refusal({"show", "a", "--power", "inf"}) == "--power: expected a finite number, got inf (see --help)");
   CHECK(refusal({"show", "a", "--rate", "-1"}).starts_with("--rate: "));
+  CHECK(refusal({"show", "a", "--from", ""}) == "--from: expected a value, got an empty one (see --help)");
   CHECK(refusal({"show", "a", "--text", "x", "--json"}) == "--json excludes --text (see --help)");
   CHECK(refusal({"show", "a", "--shade", "dark"}) == "--shade requires --text (see --help)");
   CHECK(refusal({"show", "a", "--text", "x", "--shade", "red"}).starts_with("--shade: "));

@@ -69,6 +69,18 @@ TEST_CASE("errors: a configuration may follow the options; it is not taken for a
   CHECK_FALSE(box.has("new"));
 }
 
+TEST_CASE("errors: an empty name of a configuration or a run is not taken for none, as if it were left out") {
+  const Sandbox box("gpt");
+  box.train("run", "--train.steps 2");
+  const std::string empty = ": expected a value, got an empty one (see --help)";
+  check_error(box, kUsage, "config" + empty, "train --train.steps 2 --out new", {""});
+  check_error(box, kUsage, "--resume" + empty, "train --data.text text.txt --out new --resume", {""});
+  check_error(box, kUsage, "--out" + empty, "train --resume run --train.steps 4 --out", {""});
+  check_error(box, kUsage, "--out" + empty, "train --resume run --train.steps 4 --out=");
+  check_error(box, kUsage, "target" + empty, "info --minutes 1", {""});
+  CHECK(box.metrics("run").back()["step"] == 2);
+}
+
 TEST_CASE("errors: a run is not made shorter than it is, nor gets an optimizer of another state") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 6");
