@@ -140,6 +140,9 @@ class Reader {
       fail_usage(place, entry->name(), ": expected ", expected_text(entry->key), ", got ", describe(node));
     }
     check_key_value(entry->name(), entry->key, *value, place);
+    if (!names_.insert(entry->name()).second) {  // TOML itself refuses a name that is written twice alike
+      fail_usage(place, entry->name(), ": expected one value, got two, by two ways to write the name");
+    }
     entry->set(config_, std::move(*value));
   }
 
@@ -158,6 +161,7 @@ class Reader {
 
   std::string origin_;
   Config config_;
+  std::set<std::string> names_;  // of the keys that were read, as they are called now
 };
 
 // Returns whether the command line gives a value for the key that is not empty.

@@ -339,4 +339,7 @@ TEST_CASE("config: a key's former name is read, and the new one is written") {
   const TempFolder folder;
   write_file_atomically(folder.path / "x.toml", "[train]\nmask_rate = 0.25\n");
   CHECK(keys_given_in(folder.path / "x.toml") == std::set<std::string>{"train.mlm_probability"});
+  const std::string twice = ": expected one value, got two, by two ways to write the name";
+  check_parse_error("[train]\nmask_rate = 0.3\nmlm_probability = 0.2\n", "x.toml:3: train.mlm_probability" + twice);
+  check_parse_error("[train]\nlora.rank = 4\n\"lora.rank\" = 8\n", "x.toml:3: train.lora.rank" + twice);
 }
