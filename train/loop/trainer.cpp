@@ -339,7 +339,7 @@ class Trainer {
 
 bool patience_is_out(const ResolvedConfig& config, std::int64_t step, std::int64_t best_step) {
   return config.eval.patience > 0 && config.eval.every > 0 && best_step > 0 &&
-         step - best_step >= config.eval.patience * config.eval.every;
+         (step - best_step) / config.eval.every >= config.eval.patience;  // their product may be above 2^63
 }
 
 TrainEnd train(Objective& objective, const ParameterSlab& slab, Optimizer& optimizer, const ResolvedConfig& config,

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "core/error.h"
 #include "tests/train/loop/scripted_run.h"
@@ -43,6 +44,17 @@ TEST_CASE("patience: a lower loss at the end counts") {
   whole.objective.loss = [](std::int64_t) { return 1; };
   CHECK(whole.train() == TrainEnd::finished);
   CHECK(whole.state.step == 20);
+}
+
+TEST_CASE("patience: a very large one ends no run early") {
+  ScriptedRun run;
+  run.objective.loss = [](std::int64_t) { return 1; };
+  for (const std::int64_t patience : {std::numeric_limits<std::int64_t>::max(), std::int64_t{1} << 62}) {
+    run.config.eval.patience = patience;
+    CHECK_FALSE(patience_is_out(resolve(run.config), 4, 2));
+  }
+  CHECK(run.train() == TrainEnd::finished);
+  CHECK(run.state.step == 20);
 }
 
 TEST_CASE(
