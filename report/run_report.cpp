@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/files.h"
@@ -25,31 +28,48 @@ constexpr std::size_t kMaxWatched = 30'000;    // numbers about layers
 constexpr std::size_t kMaxSamples = 40;        // steps with samples of text
 constexpr std::size_t kMaxSampleBytes = 2000;  // length of a sample
 
+// The numbers of one key in lines of metrics: each with the place of its line.
+struct KeyNumbers {
+  std::string key;
+  std::vector<std::pair<std::size_t, const Json*>> numbers;
+};
+
+// Returns the numbers of each key, in the order in which the keys first have one. A line of train.watch may have
+// thousands of keys, and to look each of them up in the line would take longer than to read the file.
+std::vector<KeyNumbers> numbers_by_key(const std::vector<Json>& lines) {
+  std::vector<KeyNumbers> keys;
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t line = 0; line < lines.size(); ++line) {
+    for (const auto& [key, value] : lines[line].items()) {
+      if (!value.is_number()) continue;
+      const auto place = places.try_emplace(key, keys.size()).first;
+      if (place->second == keys.size()) keys.push_back({key, {}});
+      keys[place->second].numbers.emplace_back(line, &value);
+    }
+  }
+  return keys;
+}
+
 // Returns a list for each key of the lines: its mean over each group of `per_point` lines, or null if no line of the
 // group has the key. Of single lines, whole numbers such as steps keep all their digits, since steps are compared.
 Json columns_of(const std::vector<Json>& lines, std::size_t per_point) {
   Json columns = Json::object();
-  for (const Json& line : lines) {
-    for (const auto& [key, value] : line.items()) {
-      if (value.is_number()) columns[key] = Json::array();
-    }
-  }
-  for (auto& [key, column] : columns.items()) {
+  for (const auto& [key, numbers] : numbers_by_key(lines)) {
+    Json& column = columns[key] = Json::array();
+    auto number = numbers.begin();
     for (std::size_t begin = 0; begin < lines.size(); begin += per_point) {
-      const auto first = lines[begin].find(key);
-      if (per_point == 1 && first != lines[begin].end() && first->is_number_integer()) {
-        column.push_back(*first);
-        continue;
-      }
+      const auto first = number;
       double sum = 0;
-      int count = 0;
-      for (std::size_t i = begin; i < std::min(begin + per_point, lines.size()); ++i) {
-        if (const auto found = lines[i].find(key); found != lines[i].end() && found->is_number()) {
-          sum += found->get<double>();
-          ++count;
-        }
+      for (; number != numbers.end() && number->first < begin + per_point; ++number) {
+        sum += number->second->get<double>();
       }
-      column.push_back(count ? rounded(sum / count, kDigits) : Json());
+      if (number == first) {
+        column.push_back(nullptr);
+      } else if (per_point == 1 && first->second->is_number_integer()) {
+        column.push_back(*first->second);
+      } else {
+        column.push_back(rounded(sum / static_cast<double>(number - first), kDigits));
+      }
     }
   }
   return columns;
@@ -62,12 +82,13 @@ struct RunLines {
 
 // Returns a line of train.watch in the flat form for columns_of(): {"step", "tokens", "elapsed_s", "grad blocks.0", …}.
 Json flat_watch(const Json& line) {
-  Json flat = Json::object();
+  Json::object_t flat;
   for (const char* const key : {"step", "tokens", "elapsed_s"}) {
-    if (line.contains(key)) flat[key] = line[key];
+    if (line.contains(key)) flat.emplace_back(key, line[key]);
   }
   for (const auto& [layer, norms] : line["watch"].items()) {
-    for (const auto& [kind, norm] : norms.items()) flat[kind + " " + layer] = norm;
+    // emplace_back() does not look for the key among the others: all of them differ.
+    for (const auto& [kind, norm] : norms.items()) flat.emplace_back(kind + " " + layer, norm);
   }
   return flat;
 }
