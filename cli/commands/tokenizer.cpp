@@ -112,7 +112,7 @@ void train_tokenizer(const TokenizerArguments& arguments) {
   if (options.special_tokens.empty() && options.kind != "char") options.special_tokens = {std::string(kEndOfText)};
   TextReader reader(text, kLearnPartBytes);
   TextReader* const readers[] = {&reader};
-  const auto tokenizer = learn_tokenizer(options, readers, arguments.sample << 20, show_progress);
+  const auto tokenizer = learn_tokenizer(options, readers, sample_bytes_of(arguments.sample), show_progress);
   warn_of(reader.notes());
   save(*tokenizer, arguments.out);
   if (options.kind != "char" && tokenizer->vocab_size() < options.vocab) {

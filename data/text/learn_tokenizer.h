@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -13,6 +14,12 @@ namespace tapeformer {
 
 // The size of the chunks that a TextReader gives for learning: a sample consists of such chunks.
 inline constexpr std::size_t kLearnPartBytes = std::size_t{1} << 20;
+
+// Returns how many bytes a sample of so many MiB may have. More than the largest number mean all of any text.
+constexpr std::int64_t sample_bytes_of(std::int64_t mib) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return mib > kMost >> 20 ? kMost : mib << 20;
+}
 
 // A sample of at most `bytes` of a text (but at least one chunk), in chunks that are spread evenly over it: the whole
 // text if it is short enough, else every 2nd, 4th, 8th, … chunk.

@@ -87,7 +87,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const ResolvedConfig& config, const To
     if (learns_all) valid_reader.skip_to(valid.begin);
     valid_reader.stop_at(valid.end);
     TextReader* const readers[] = {&train_reader, &valid_reader};
-    return learn_tokenizer(options, readers, wanted.sample << 20, progress);
+    return learn_tokenizer(options, readers, sample_bytes_of(wanted.sample), progress);
   });
 }
 

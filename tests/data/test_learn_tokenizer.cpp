@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <map>
 
 #include "core/error.h"
@@ -36,6 +37,17 @@ TEST_CASE("sample: all of a short text, else every 2nd, 4th, … chunk, and neve
   CHECK(sample(source, 20, 2) == Parts{"10", "14", "18", "22", "26", "30", "34", "38", "42", "46"});
   CHECK(sample(source, 8, 2) == Parts{"10", "26", "42"});
   CHECK(sample(source, 1, 2) == Parts{"10"});
+}
+
+TEST_CASE("sample: of any number of MiB, however large, it is all of a text") {
+  const MemoryText source(std::vector<std::string>{"ab", "cd", "ef"});
+  CHECK(sample_bytes_of(0) == 0);
+  CHECK(sample_bytes_of(3) == 3 * 1024 * 1024);
+  for (const std::int64_t mib : {std::int64_t{1} << 42, std::int64_t{1} << 43, (std::int64_t{1} << 44) + 1,
+                                 std::numeric_limits<std::int64_t>::max()}) {
+    CAPTURE(mib);
+    CHECK(sample(source, sample_bytes_of(mib), 2) == std::vector<std::string>{"ab", "cd", "ef"});
+  }
 }
 
 TEST_CASE("learn tokenizer: chunks of a text give the vocabulary of the whole") {
