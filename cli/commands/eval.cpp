@@ -7,6 +7,7 @@
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
 #include "cli/terminal/terminal.h"
+#include "core/keys.h"
 #include "data/labels/csv.h"
 #include "tasks/common/eval.h"
 
@@ -91,7 +92,7 @@ Command eval_command() {
                   {"--batch",
                    &arguments->batch,
                    "Windows, sentences, or parts of a recurrent model's text at once [16]",
-                   {.least = 1}},
+                   {.least = 1, .most = static_cast<std::int64_t>(kMaxSize)}},  // as of train.batch
                   matmul_option(arguments->matmul),
                   weights_option(arguments->weights, kAsStored),
                   {"--no-pseudo", &arguments->no_pseudo,

@@ -100,6 +100,8 @@ TEST_CASE("errors: a vocabulary that has lost a symbol, or is lost, and runs of 
       {
           {"eval run --source a.txt", "--source requires --target (see --help)"},
           {"eval run --stride 2 --source a.txt --target a.txt", "--source excludes --stride (see --help)"},
+          {"eval run --source a.txt --target a.txt --batch 9223372036854775807",
+           "--batch: expected a whole number from 1 to 1048576, got 9223372036854775807 (see --help)"},
           {"surprisal run --stride 2 --source a.txt --target a.txt", "--source excludes --stride (see --help)"},
           {"translate run --n-best 6", "--n-best: expected 1 to 5 (--beam), got 6"},
           {"translate run --beam 0", "--beam: expected a whole number from 1 to 1000, got 0 (see --help)"},
