@@ -46,10 +46,38 @@ std::string refuse_not_finite(const std::string& text) {
   return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : "expected a finite number, got " + text;
 }
 
-// CLI11 takes a value in brackets for a list, of which it keeps what is between them. A word in brackets is given to it
-// with this byte at its end, at which every option divides its value; the empty rest is dropped. No text in UTF-8 has
-// the byte.
-constexpr char kAfterBrackets = '\xff';
+// The words of the command line.
+using Words = std::span<const char* const>;
+
+// A word of the command line, as --name=value or alone. `is_pair`: whether it is the former.
+struct SplitWord {
+  explicit SplitWord(std::string_view word) {
+    const std::size_t equals = word.starts_with("--") ? word.find('=') : word.npos;
+    is_pair = equals != word.npos;
+    name = word.substr(0, equals);
+    value = is_pair ? word.substr(equals + 1) : word;
+  }
+  bool in_brackets() const { return value.starts_with('[') && value.ends_with(']'); }
+  std::string_view name, value;
+  bool is_pair;
+};
+
+// CLI11 takes a value in brackets for a list, of which it keeps what is between them. So a word in brackets is given to
+// it with a mark at its end, at which every option then divides its value; the empty rest is dropped. Returns the mark,
+// a byte that no word has, if there is such a word.
+std::optional<char> mark_after_brackets(Words words) {
+  if (std::ranges::none_of(words, [](const char* word) { return SplitWord(word).in_brackets(); })) return std::nullopt;
+  char mark = 1;
+  const auto has_mark = [&](std::string_view word) { return word.find(mark) != word.npos; };
+  while (std::ranges::any_of(words, has_mark)) ++mark;
+  return mark;
+}
+
+// Lets all options of a command and its subcommands divide their values at the mark.
+void divide_values(CLI::App& command, char mark) {
+  for (CLI::Option* option : command.get_options()) option->delimiter(mark);
+  for (CLI::App* below : command.get_subcommands([](CLI::App*) { return true; })) divide_values(*below, mark);
+}
 
 // Whether a command or one of its subcommands has an option of this name that takes a value.
 bool takes_value(CLI::App& command, const std::string& name) {
@@ -60,14 +88,13 @@ bool takes_value(CLI::App& command, const std::string& name) {
 
 // Returns the words after the program's name as CLI11 takes them: in reverse order. It would take the next word for the
 // value of --name=, so the empty value becomes a word.
-std::vector<std::string> reversed_words(CLI::App& app, std::span<const char* const> words) {
+std::vector<std::string> reversed_words(CLI::App& app, Words words, std::optional<char> mark) {
   std::vector<std::string> reversed;
-  for (const std::string_view word : words.subspan(1)) {
-    const std::size_t equals = word.starts_with("--") ? word.find('=') : word.npos;
-    const std::string_view value = equals == word.npos ? word : word.substr(equals + 1);
+  for (const char* const word : words.subspan(1)) {
+    const SplitWord split(word);
     reversed.emplace_back(word);
-    if (value.starts_with('[') && value.ends_with(']')) reversed.back() += kAfterBrackets;
-    if (!value.empty() || equals == word.npos || !takes_value(app, std::string(word.substr(0, equals)))) continue;
+    if (split.in_brackets()) reversed.back() += *mark;
+    if (!split.is_pair || !split.value.empty() || !takes_value(app, std::string(split.name))) continue;
     reversed.back().pop_back();
     reversed.emplace_back();
   }
@@ -108,7 +135,6 @@ void add_checks(CLI::Option& added, const Option& option) {
 
 void add_option(CLI::App& app, const Option& option) {
   CLI::Option& added = *add_target(app, option);
-  added.delimiter(kAfterBrackets);
   add_checks(added, option);
   const OptionRules& rules = option.rules;
   if (rules.required) added.required();
@@ -173,9 +199,6 @@ void choose_if_named(CLI::App& app, const Command& command, const Command*& chos
   });
 }
 
-// The words of the command line.
-using Words = std::span<const char* const>;
-
 // Adds the options --tasks.pos.weight and so on that the command line gives for the option --tasks.NAME.weight.
 void add_named(CLI::App& app, const Option& option, Words words) {
   const auto* const target = std::get_if<NamedTarget>(&option.target);
@@ -225,6 +248,7 @@ void add_contents(CLI::App& app, Command& command, Words words, bool all, const 
 
 const Command* parse_command_line(Command& program, const std::string& version, int argc, const char* const* argv) {
   const Words words(argv, static_cast<std::size_t>(argc));
+  const std::optional<char> mark = mark_after_brackets(words);
   // A help text and an error message need all options, which are left out at first: for them the words are parsed
   // again.
   for (const bool all : {false, true}) {
@@ -232,8 +256,9 @@ const Command* parse_command_line(Command& program, const std::string& version, 
     CLI::App app(program.help, program.name);
     app.set_version_flag("--version", version);
     add_contents(app, program, words, all, chosen);
+    if (mark) divide_values(app, *mark);
     try {
-      app.parse(reversed_words(app, words));
+      app.parse(reversed_words(app, words, mark));
     } catch (const CLI::Success& request) {  // a help or the version
       if (!all) continue;
       app.exit(request);
@@ -241,7 +266,7 @@ const Command* parse_command_line(Command& program, const std::string& version, 
     } catch (const CLI::ParseError& error) {
       if (!all) continue;
       std::string message = explain(app, error);
-      std::erase(message, kAfterBrackets);
+      if (mark) std::erase(message, *mark);
       fail_usage(message, " (see --help)");
     }
     return chosen;

@@ -184,7 +184,7 @@ TEST_CASE("embed: --word finds a word between signs of any alphabet, and not a p
   CHECK(tokens("at", "a cat sat at sea") == Json{" ", "a", "t"});
   // Japanese and Thai have no spaces between words: the first occurrence counts.
   CHECK(tokens("猫", "私は猫が好き").size() == 3);
-  CHECK(tokens("แมว", "ฉันรักแมวมาก").size() == 9);
+  CHECK(tokens("แมว", "รแมวมา").size() == 9);
   for (const std::string text : {"seaé", "ésea"})
     check_error(box, 1, "embed: --text: expected the word sea in it, got " + text, "embed run --word sea",
                 {"--text", text});
