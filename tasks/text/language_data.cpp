@@ -67,6 +67,11 @@ Text training_text(const ResolvedConfig& config, const TokenCache& cache, const 
           std::make_unique<CorpusText>(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed), data.document)};
 }
 
+// Throws Error if the text has changed since its summary: what is made of it would be stored as that of the old text.
+void require_unchanged(const TextSource& source, const TextRange& range) {
+  check(source.stamp().value == range.text.stamp.value, "the text was changed while the tokenizer was learned");
+}
+
 std::unique_ptr<Tokenizer> make_tokenizer(const ResolvedConfig& config, const TokenCache& cache, const TextRange& train,
                                           const TextSource& train_source, const TextRange& valid,
                                           const TextSource& valid_source, const ProgressMaker& progress) {
@@ -87,7 +92,10 @@ std::unique_ptr<Tokenizer> make_tokenizer(const ResolvedConfig& config, const To
     if (learns_all) valid_reader.skip_to(valid.begin);
     valid_reader.stop_at(valid.end);
     TextReader* const readers[] = {&train_reader, &valid_reader};
-    return learn_tokenizer(options, readers, sample_bytes_of(wanted.sample), progress);
+    auto tokenizer = learn_tokenizer(options, readers, sample_bytes_of(wanted.sample), progress);
+    require_unchanged(train_source, train);
+    if (learns_all) require_unchanged(valid_source, valid);
+    return tokenizer;
   });
 }
 

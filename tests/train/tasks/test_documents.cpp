@@ -170,6 +170,21 @@ TEST_CASE("documents: a text without any, or a tokenizer without their token, is
   refused("data.within_document: expected a tokenizer with the token <|endoftext|>, got one without");
 }
 
+TEST_CASE(
+    "language data: a tokenizer that was learned while its text was changed is not kept as that of the old text") {
+  const CacheFolder folder;
+  const Config config = documents_config(folder);
+  const std::string text = read_all(config.data.text.front());
+  const auto change = [&](const std::string& what) {
+    if (what == "finding characters") folder.write("lines.txt", "xyz\n" + text);
+    return ProgressCallback();
+  };
+  CHECK_THROWS_WITH_AS(prepare_language_data(resolve(config), nullptr, change),
+                       "the text was changed while the tokenizer was learned", Error);
+  folder.write("lines.txt", text);
+  CHECK(prepare_language_data(resolve(config)).tokenizer->vocab_size() == 10);  // nine letters and <|endoftext|>
+}
+
 TEST_CASE("documents: a text begins after <|endoftext|> where training has read it, else after a line end") {
   const TempFolder folder;
   const std::string plain = folder.write("plain.txt", "A cat.\n").string(),
