@@ -43,6 +43,20 @@ void check_is_file(const struct stat& status, const std::filesystem::path& path)
   check(S_ISREG(status.st_mode), path.string(), " is not a regular file");
 }
 
+// If the path is a symbolic link, returns the path that it leads to, whether or not there is a file; else the path.
+std::filesystem::path target_of(std::filesystem::path path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  if (!error) return std::filesystem::is_symlink(path, error) ? target : path;
+  constexpr int kMostLinks = 40;  // as many as the system follows
+  for (int i = 0; i < kMostLinks && !std::filesystem::exists(path, error); ++i) {
+    const std::filesystem::path next = std::filesystem::read_symlink(path, error);
+    if (error) break;
+    path = path.parent_path() / next;
+  }
+  return path;
+}
+
 // Closes the file at the end of the scope.
 struct OpenFile {
   int fd;
@@ -146,11 +160,7 @@ void write_all_at(int fd, std::int64_t offset, std::string_view bytes, const std
   }
 }
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
-  // If the path is a symbolic link, the file that it leads to is written.
-  std::error_code error;
-  const std::filesystem::path target = std::filesystem::canonical(path_, error);
-  if (!error && std::filesystem::is_symlink(path_, error)) path_ = target;
+AtomicFile::AtomicFile(std::filesystem::path path) : path_(target_of(std::move(path))) {
   // A rename would replace a device, such as /dev/null, by a file, if the user has the right to do so.
   struct stat there {};
   const bool replaces = ::stat(path_.c_str(), &there) == 0;

@@ -79,8 +79,8 @@ void write_all_at(int fd, std::int64_t offset, std::string_view bytes, const std
 // Writes to a temporary file in the same folder and renames it to `path` on commit(), after fsync: a reader sees the
 // old file or the new one, never a part. Without commit() nothing is left behind, unless the process is killed
 // (remove_abandoned() cleans up then). The new file has the permissions of the one that it replaces. If `path` is a
-// symbolic link, the file that it leads to is replaced. Throws Error if the system refuses, and if `path` is something
-// other than a regular file.
+// symbolic link, the file that it leads to is replaced, or made if there is none. Throws Error if the system refuses,
+// and if `path` is something other than a regular file.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);

@@ -232,6 +232,15 @@ TEST_CASE("atomic file: errors for a missing folder, a full disk, and what is no
   write_file_atomically(link, "new");
   CHECK(std::filesystem::is_symlink(link));
   CHECK(MappedFile(target).bytes() == "new");
+
+  // Links to a file that is not there yet stay links, too.
+  const std::filesystem::path missing = folder.path / "taken" / "missing", longer = folder.path / "longer";
+  std::filesystem::create_symlink("taken/missing", folder.path / "dangling");
+  std::filesystem::create_symlink(folder.path / "dangling", longer);
+  write_file_atomically(longer, "made");
+  CHECK(std::filesystem::is_symlink(longer));
+  CHECK(std::filesystem::is_symlink(folder.path / "dangling"));
+  CHECK(MappedFile(missing).bytes() == "made");
 }
 
 TEST_CASE("nearest name: fewest letters changed, the first of several") {
