@@ -118,8 +118,23 @@ std::vector<LineTranslation> translated(const TrainedTranslator& run, std::span<
   }
 }
 
+// Throws UsageError if two of the output files are the same, since one would replace the other.
+void require_different_files(const TranslateArguments& arguments) {
+  const std::pair<std::string_view, const std::string&> files[] = {
+      {"--alignments", arguments.alignments}, {"--pharaoh", arguments.pharaoh}, {"--trees", arguments.trees}};
+  for (const auto& [option, file] : files) {
+    for (const auto& [other, same] : files) {
+      std::error_code missing;
+      if (option == other || file.empty() || same.empty()) continue;
+      if (absolute_path(file) == absolute_path(same) || std::filesystem::equivalent(file, same, missing))
+        fail_usage("translate: ", option, " and ", other, ": expected two files, got ", file, " for both");
+    }
+  }
+}
+
 void translate_input(const TranslateArguments& arguments) {
   TranslateOptions options = arguments.search.checked();
+  require_different_files(arguments);
   if ((arguments.heads.layer || arguments.heads.head) && arguments.alignments.empty() && arguments.pharaoh.empty() &&
       arguments.trees.empty()) {
     fail_usage("translate: --layer and --head: expected --alignments, --pharaoh or --trees beside them");

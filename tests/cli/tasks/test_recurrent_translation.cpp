@@ -106,6 +106,8 @@ TEST_CASE("translate: alignments of a recurrent model and of a Transformer, by l
               "translate transformer --layer 0", {}, "abc\n");
   check_error(box, kFailure, "cannot write nowhere/w.jsonl: No such file or directory",
               "translate dot --alignments nowhere/w.jsonl", {}, "abc\n");
+  check_error(box, kUsage, "translate: --alignments and --pharaoh: expected two files, got w.txt for both",
+              "translate dot --alignments w.txt --pharaoh ./w.txt", {}, "abc\n");
   const std::string links = box.read("links.txt");
   box.prepare_toy("rnn_seq2seq");
   box.train("none", "--train.steps 2 --model.attention none");
