@@ -256,6 +256,21 @@ TEST_CASE("load: the tokenizer_config.json beside BERT's vocab.txt says how its 
         at("vocab.txt") + ": tokenizer_config.json.do_lower_case: expected true or false, got \"no\"");
 }
 
+TEST_CASE("save: a file of the folder that is read in place of the written ones is told") {
+  const TemporaryFolder folder("preferred");
+  const std::string pair = (folder.path / "pair").string();
+  std::filesystem::create_directories(pair);
+  CHECK(small()->save(pair).empty());
+  train("bpe", 258, "xyxy")->save(pair + "/tokenizer.json");
+  CHECK(small()->save(pair) ==
+        std::vector<std::string>{pair + " has a tokenizer.json too, which is read where the folder is named"});
+  CHECK(small()->save(pair + "/vocab.json").empty());  // files that are named are read by their names
+  std::filesystem::remove(pair + "/tokenizer.json");
+  write(pair + "/vocab.txt", "a\n");
+  CHECK(small()->save(pair) ==
+        std::vector<std::string>{pair + " has a vocab.txt too, which is read where the folder is named"});
+}
+
 TEST_CASE("load and save: what has the place of a file is named, and nothing is left of a pair that is half there") {
   const TemporaryFolder folder("places");
   const auto at = [&](const std::string& name) { return (folder.path / name).string(); };

@@ -129,7 +129,8 @@ std::vector<std::string> Tokenizer::save(const fs::path& path) const {
     return {};
   }
   const Gpt2Files files = write_gpt2_files(*this);
-  if (!names) {
+  const bool is_whole_folder = !names;
+  if (is_whole_folder) {
     std::error_code error;
     fs::create_directories(path, error);
     check(!error, "cannot make folder ", path.string(), ": ", error.message());
@@ -142,6 +143,10 @@ std::vector<std::string> Tokenizer::save(const fs::path& path) const {
   vocab.commit();
   merges.commit();
   std::vector<std::string> lines = rules_without_place(*this, "GPT-2's files");
+  for (const std::string_view other : {std::string_view("tokenizer.json"), kWordsName}) {
+    if (is_whole_folder && is_there(path / other))
+      lines.push_back(str_cat(path.string(), " has a ", other, " too, which is read where the folder is named"));
+  }
   if (split_pattern() == SplitPattern::gpt2) return lines;
   lines.insert(lines.begin(), str_cat("GPT-2's files have no place for the split pattern, ", name_of(*split_pattern()),
                                       ": the first line of merges.txt names it, but other programs will split by "
