@@ -8,6 +8,7 @@
 #include "cli/study/process.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/stop_signal.h"
+#include "cli/training/new_or_continued_run.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
@@ -83,7 +84,9 @@ class Runner {
   bool train(StudyRun& run) {
     const RunFolder folder{run.folder};
     std::vector<std::string> words = new_run(run);
-    if (is_there(folder.config())) words = {"train", "--quiet", "--resume", run.folder.string()};
+    const bool goes_on = is_there(folder.config());
+    if (goes_on) words = {"train", "--quiet", "--resume", run.folder.string()};
+    const std::size_t told = is_there(run.messages()) ? read_file(run.messages()).size() : 0;
     steps_ = 0;
     const ProcessResult result = run_process(this_program(), words, run.messages(), [&] {
       show(folder);
@@ -91,6 +94,7 @@ class Runner {
     });
     if (StopSignal::requested()) return false;
     note_end(run, result.exit_code);
+    if (goes_on) require_same_data(run, told);
     if (is_there(folder.metrics())) {
       for (const Json& line : read_metrics(folder.metrics())) run.seconds = line.value("elapsed_s", run.seconds);
     }
@@ -114,6 +118,14 @@ class Runner {
       check(summary.state != "stopped", where, "the training was stopped at step ", summary.step, " of ", summary.steps,
             kGoOn);
     }
+  }
+
+  // Throws Error if the messages behind the first bytes tell that the run began with another training text: its numbers
+  // cannot be compared with those of the runs that read the present one.
+  void require_same_data(const StudyRun& run, std::size_t bytes) const {
+    const bool is_other = read_file(run.messages()).find(kOtherTrainingData, bytes) != std::string::npos;
+    check(!is_other, run.folder.string(), ": ", kOtherTrainingData, ": remove ", folder_.string(),
+          ", or name another folder by --out");
   }
 
   void take_measures(StudyRun& run) {

@@ -29,12 +29,13 @@ struct StudyRun {
 
 // Trains every variant from every seed below `folder`, one after the other, and measures each. A run that is finished
 // is not trained again, and one that was cut off goes on. Throws Error if `folder` has runs of another study, or of
-// this study before it was changed. `extra` are options of `train` for all runs, and come after the study's and the
-// variant's. Shows progress. Returns nullopt if a signal asked to stop. Throws UsageError, before anything is trained,
-// if a measure needs an option that is not given, or if an option is train.seed. Throws Error for a training that could
-// not begin, or that ended before its time for another reason than a loss that diverged; the same call goes on with
-// it. Throws Error for a measure that no run has: if the first run does not have it, each other variant trains one
-// step, in a folder that is removed afterwards, and shows whether it will.
+// this study before it was changed, and if a run began with another training text than there is now. `extra` are
+// options of `train` for all runs, and come after the study's and the variant's. Shows progress. Returns nullopt if a
+// signal asked to stop. Throws UsageError, before anything is trained, if a measure needs an option that is not given,
+// or if an option is train.seed. Throws Error for a training that could not begin, or that ended before its time for
+// another reason than a loss that diverged; the same call goes on with it. Throws Error for a measure that no run has:
+// if the first run does not have it, each other variant trains one step, in a folder that is removed afterwards, and
+// shows whether it will.
 std::optional<std::vector<StudyRun>> run_study(const Study& study, const std::filesystem::path& folder,
                                                const TrainOptions& extra);
 

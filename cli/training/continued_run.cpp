@@ -90,7 +90,7 @@ TrainingState load_state(const RunFolder& run, std::int64_t step, Objective& obj
   objective.load_recurrent_state(state.recurrent_state);
   state.recurrent_state = objective.recurrent_state();  // in the order in which the training has saved it
   if (state.data_hash != 0 && state.data_hash != objective.facts().data_hash) {
-    log_warning("the training data is another than the run began with: what follows is not what it would have been");
+    log_warning("{}: what follows is not what it would have been", kOtherTrainingData);
   }
   if (const auto warning = update_evaluation_terms(state, objective, config)) {
     // The run would lose its best evaluation, and get no other.

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/steady_clock.h"
 #include "train/config/config.h"
@@ -17,6 +18,9 @@ struct TrainArguments {
   double began_at = steady_seconds();  // when the command began
   ConfigOverrides overrides;
 };
+
+// How the warning begins that continue_run() gives for another training text, by which a study knows it.
+inline constexpr std::string_view kOtherTrainingData = "the training data is another than the run began with";
 
 // Begins a run in the folder `out`. All ranks call start_run() or continue_run().
 void start_run(const TrainArguments& arguments, Communicator& ranks);

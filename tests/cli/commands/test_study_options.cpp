@@ -95,6 +95,25 @@ TEST_CASE("study: a measure takes an option of one value, not a part of a list")
         std::vector<std::string>{"eval", run.folder.string(), "--text", "c.txt"});
 }
 
+TEST_CASE("study: runs of a training text that has changed since are not compared with those of the new one") {
+  const Sandbox box("gpt");
+  box.write("s.toml",
+            "title = \"t\"\nclaim = \"c\"\nconfig = \"tiny.toml\"\n[options]\ntrain.steps = 2\n"
+            "data.valid = \"valid.txt\"\n[[variants]]\nname = \"a\"\n[[variants]]\nname = \"b\"\n");
+  const std::string text = box.read("text.txt");
+  box.write("valid.txt", text);
+  box.succeed("study s.toml");
+  box.succeed("study s.toml");
+  std::filesystem::remove_all(box / "studies/s/b-1");
+  box.write("text.txt", text + text);
+  const std::string message =
+      "studies/s/a-1: the training data is another than the run began with: remove studies/s, or name another folder "
+      "by --out";
+  check_error(box, kFailure, message, "study s.toml");
+  CHECK_FALSE(std::filesystem::exists(box / "studies/s/b-1"));
+  check_error(box, kFailure, message, "study s.toml");
+}
+
 TEST_CASE("study: --list stands alone") {
   const Sandbox box;
   check_errors(box, kUsage,
