@@ -69,22 +69,25 @@ TEST_CASE("token cache: tokens are reused while text and tokenizer are unchanged
 }
 
 TEST_CASE("token cache: what a program that encodes or learns in another way has stored is not used") {
-  const TempFolder folder;
-  const TokenCache cache(folder.path);
-  const MemoryText text("some text\n");
-  const auto chars = cache.tokenizer(1, [] { return train("char", 0, "some text\n"); });
-  const fs::path tokens = cached(cache, text, *chars).path();
-  // Gives the files the names that they would have without the version of this program.
-  for (const fs::directory_entry& entry : std::vector<fs::directory_entry>(fs::directory_iterator(folder.path), {})) {
-    const fs::path file = entry.path();
-    const std::string stem = file.stem().string();
-    const std::size_t version = stem.rfind("-v");
-    REQUIRE(version != stem.npos);
-    fs::rename(file, folder.path / (stem.substr(0, version) + file.extension().string()));
+  for (const std::string older : {"", "-v1"}) {
+    CAPTURE(older);
+    const TempFolder folder;
+    const TokenCache cache(folder.path);
+    const MemoryText text("some text\n");
+    const auto chars = cache.tokenizer(1, [] { return train("char", 0, "some text\n"); });
+    const fs::path tokens = cached(cache, text, *chars).path();
+    // Gives the files the names that an older version of this program gives them.
+    for (const fs::directory_entry& entry : std::vector<fs::directory_entry>(fs::directory_iterator(folder.path), {})) {
+      const fs::path file = entry.path();
+      const std::string stem = file.stem().string();
+      const std::size_t version = stem.rfind("-v");
+      REQUIRE(version != stem.npos);
+      fs::rename(file, folder.path / (stem.substr(0, version) + older + file.extension().string()));
+    }
+    CHECK(cached(cache, text, *chars).path() == tokens);
+    CHECK(cache.tokenizer(1, [] { return train("char", 0, "other\n"); })->to_json() != chars->to_json());
+    CHECK(files_in(folder.path) == 4);
   }
-  CHECK(cached(cache, text, *chars).path() == tokens);
-  CHECK(cache.tokenizer(1, [] { return train("char", 0, "other\n"); })->to_json() != chars->to_json());
-  CHECK(files_in(folder.path) == 4);
 }
 
 TEST_CASE("token cache: a text is read for its summary once, unless it may have changed") {
