@@ -84,6 +84,7 @@ class StatementParser {
         block.push_back(at_line(part.line, [&] { return read_output(part); }));
       } else {
         if (std::ranges::count(ends, part.tokens[0].text) > 0) {
+          if (part.tokens[0].text != "elif") at_line(part.line, [&] { require_one_word(part); });
           tag_ = &part;
           break;
         }
@@ -92,6 +93,13 @@ class StatementParser {
     }
     --depth_;
     return block;
+  }
+
+  // Throws Error for a tag with more than its name, such as {% else if x %}.
+  static void require_one_word(const ChatTemplatePart& part) {
+    TemplateExpressionParser tokens(part.tokens);
+    tokens.name();
+    if (!tokens.at_end()) tokens.fail_here("the end of the tag");
   }
 
   static TemplateExpression only_expression(TemplateExpressionParser& tokens) {
@@ -119,6 +127,7 @@ class StatementParser {
     if (name == "if") return read_if(part);
     if (name == "for") return read_for(tokens, part.line);
     if (name == "set") return read_set(tokens, part.line);
+    if (name == "generation" || name == "break" || name == "continue") require_one_word(part);
     if (name == "generation") {  // marks the assistant's text for other programs
       Block body = read_block({"endgeneration"});
       return [body](TemplateScope& scope, std::string& out) { return run_block(body, scope, out); };
