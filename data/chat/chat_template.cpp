@@ -1,6 +1,7 @@
 #include "data/chat/chat_template.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "data/chat/template_parser.h"
@@ -19,6 +20,14 @@ TemplateFlow run_block(const Block& block, TemplateScope& scope, std::string& ou
     if (flow != TemplateFlow::next) return flow;
   }
   return TemplateFlow::next;
+}
+
+// Runs a block in a scope of its own: what it sets ends with it.
+TemplateFlow run_scoped(const Block& block, TemplateScope& scope, std::string& out) {
+  scope.frames.emplace_back();
+  const TemplateFlow flow = run_block(block, scope, out);
+  scope.frames.pop_back();
+  return flow;
 }
 
 // Calls f(), and adds the line of the template to its errors, unless they have one.
@@ -128,9 +137,11 @@ class StatementParser {
     if (name == "for") return read_for(tokens, part.line);
     if (name == "set") return read_set(tokens, part.line);
     if (name == "generation" || name == "break" || name == "continue") require_one_word(part);
-    if (name == "generation") {  // marks the assistant's text for other programs
+    if (name == "generation") {                    // marks the assistant's text for other programs
+      const int loops = std::exchange(loops_, 0);  // a break within it ends no loop around it
       Block body = read_block({"endgeneration"});
-      return [body](TemplateScope& scope, std::string& out) { return run_block(body, scope, out); };
+      loops_ = loops;
+      return [body](TemplateScope& scope, std::string& out) { return run_scoped(body, scope, out); };
     }
     if ((name == "break" || name == "continue") && loops_ > 0) {
       const TemplateFlow flow = name == "break" ? TemplateFlow::break_loop : TemplateFlow::continue_loop;
@@ -202,7 +213,7 @@ class StatementParser {
         has_whole_turn = has_whole_turn || flow == TemplateFlow::next;
       }
       scope.frames.pop_back();
-      return has_whole_turn ? TemplateFlow::next : run_block(otherwise, scope, out);
+      return has_whole_turn ? TemplateFlow::next : run_scoped(otherwise, scope, out);
     };
   }
 

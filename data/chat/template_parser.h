@@ -11,7 +11,7 @@
 
 namespace tapeformer {
 
-// The variables, by scope; a loop has scopes of its own.
+// The variables, by scope; a turn of a loop, its else, and a generation block have scopes of their own.
 struct TemplateScope {
   std::vector<std::map<std::string, TemplateValue>> frames;
 

@@ -84,6 +84,8 @@ TEST_CASE("chat template: what is not in the subset is refused by its name, with
       {"{% if true %}a", "chat template: line 1: expected {% endif %}, got the end"},
       {"{% endif %}", "chat template: line 1: the statement 'endif' is not supported here"},
       {"{% break %}", "chat template: line 1: the statement 'break' is not supported here"},
+      {"{% for m in messages %}{% generation %}{% break %}{% endgeneration %}{% endfor %}",
+       "chat template: line 1: the statement 'break' is not supported here"},
       {"{{ 'a }}", "chat template: line 1: a string has no end"},
       {"{{ a", "chat template: line 1: {{ has no end }}"},
       {"{{ '\\N{DASH}' }}", "chat template: line 1: the escape \\N of a string is not supported"},
@@ -121,6 +123,15 @@ TEST_CASE("chat template: numbers, escapes, white space and loops are Python's")
   CHECK(rendered("{% for i in [1, 2] %}{{ i }}{% break %}{% else %}none{% endfor %}") == "1none");
   CHECK(rendered("{% for i in [1, 2] %}{{ i }}{% continue %}{% else %}none{% endfor %}") == "12none");
   CHECK(rendered("{% for i in [1, 2] %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% else %}none{% endfor %}") == "1");
+}
+
+TEST_CASE("chat template: what the else of a loop and a generation block set ends with them") {
+  const std::string set = "{% set x = 'in' %}{{ x }}", out = "{% set x = 'out' %}";
+  CHECK(rendered(out + "{% for m in [] %}{% else %}" + set + "{% endfor %}{{ x }}") == "inout");
+  CHECK(rendered(out + "{% generation %}" + set + "{% endgeneration %}{{ x }}") == "inout");
+  CHECK(rendered("{% for m in [1, 2] %}{% generation %}{{ loop.index }}{{ m }}{% endgeneration %}{% endfor %}") ==
+        "1122");
+  CHECK(rendered(out + "{% if true %}" + set + "{% endif %}{{ x }}") == "inin");
 }
 
 TEST_CASE("chat template: what Python refuses while it renders is told with the line") {
