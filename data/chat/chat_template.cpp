@@ -232,10 +232,7 @@ class StatementParser {
         const auto* shared = space.get<std::shared_ptr<TemplateNamespace>>();
         check(shared != nullptr, "set ", name, ".", member, ": expected a namespace, got ", kind_of(space));
         scope.spend(size_as_item(computed));
-        TemplateDict& items = (*shared)->items;
-        const auto found = std::ranges::find(items, member, [](const auto& entry) { return entry.first; });
-        if (found != items.end()) return void(found->second = std::move(computed));
-        items.emplace_back(member, std::move(computed));
+        set_item((*shared)->items, member, std::move(computed));
       });
       return TemplateFlow::next;
     };

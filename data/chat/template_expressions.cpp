@@ -216,7 +216,11 @@ TemplateExpression TemplateExpressionParser::dict_of_values() {
   }
   return [entries](const TemplateScope& scope) {
     TemplateDict items;
-    for (const auto& entry : entries) items.emplace_back(printed(entry.first(scope)), entry.second(scope));
+    for (const auto& entry : entries) {
+      const TemplateValue key = entry.first(scope);
+      check(key.string() != nullptr, "{ : }: expected a string as a key, got ", kind_of(key));
+      set_item(items, *key.string(), entry.second(scope));
+    }
     return make_dict(std::move(items));
   };
 }

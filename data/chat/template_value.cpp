@@ -200,6 +200,15 @@ bool contains(const TemplateValue& container, const TemplateValue& item) {
   return std::ranges::any_of(items_of(container), [&](const TemplateValue& other) { return equal(other, item); });
 }
 
+void set_item(TemplateDict& items, const std::string& name, TemplateValue value) {
+  const auto found = std::ranges::find(items, name, [](const auto& entry) { return entry.first; });
+  if (found != items.end()) {
+    found->second = std::move(value);
+  } else {
+    items.emplace_back(name, std::move(value));
+  }
+}
+
 TemplateValue attribute(const TemplateValue& value, const std::string& name) {
   if (const auto* undefined = value.get<TemplateUndefined>()) {
     fail("'", undefined->name, "' is undefined, and has no '", name, "'");

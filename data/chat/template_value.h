@@ -68,6 +68,8 @@ bool equal(const TemplateValue& a, const TemplateValue& b);
 // Returns whether `item` is in a list, a key of a dictionary, or a part of a string. Throws Error for other kinds.
 bool contains(const TemplateValue& container, const TemplateValue& item);
 
+// Gives an item of a dictionary a new value, or adds it behind the others.
+void set_item(TemplateDict& items, const std::string& name, TemplateValue value);
 // Returns VALUE.NAME or VALUE[NAME]: an item of a dictionary; undefined if there is none. Throws Error if the value is
 // undefined.
 TemplateValue attribute(const TemplateValue& value, const std::string& name);

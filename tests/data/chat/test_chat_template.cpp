@@ -125,6 +125,11 @@ TEST_CASE("chat template: numbers, escapes, white space and loops are Python's")
   CHECK(rendered("{% for i in [1, 2] %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% else %}none{% endfor %}") == "1");
 }
 
+TEST_CASE("chat template: a key that a dictionary has twice has its last value") {
+  CHECK(rendered("{% set d = {'a': 1, 'b': 2, 'a': 3} %}{{ d.a }} {{ d | length }} {{ d | tojson }}") ==
+        "3 2 {\"a\": 3, \"b\": 2}");
+}
+
 TEST_CASE("chat template: what the else of a loop and a generation block set ends with them") {
   const std::string set = "{% set x = 'in' %}{{ x }}", out = "{% set x = 'out' %}";
   CHECK(rendered(out + "{% for m in [] %}{% else %}" + set + "{% endfor %}{{ x }}") == "inout");
@@ -140,6 +145,7 @@ TEST_CASE("chat template: what Python refuses while it renders is told with the 
       {"\n{{ 'a' + 1 }}",
        "chat template: line 2: +: expected two numbers or two strings, got a string and a whole number"},
       {"{{ messages }}", "chat template: line 1: {{ }}: expected a string or a number to print, got a list"},
+      {"{{ {1: 'a'}[1] }}", "chat template: line 1: { : }: expected a string as a key, got a whole number"},
       {"{{ 1 // 0 }}", "chat template: line 1: //: division by zero"},
       {"{% for x in 5 %}{% endfor %}",
        "chat template: line 1: for: expected a list, a dictionary or a string, got a whole number"},
