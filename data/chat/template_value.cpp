@@ -108,7 +108,6 @@ const TemplateList* TemplateValue::list() const {
 }
 
 const TemplateDict* TemplateValue::dict() const {
-  if (const auto* space = get<std::shared_ptr<TemplateNamespace>>()) return &(*space)->items;
   const auto* pointer = get<std::shared_ptr<TemplateDict>>();
   return pointer ? pointer->get() : nullptr;
 }
@@ -152,7 +151,7 @@ bool is_true(const TemplateValue& value) {
   if (const std::string* text = value.string()) return !text->empty();
   if (const TemplateList* list = value.list()) return !list->empty();
   if (const TemplateDict* dict = value.dict()) return !dict->empty();
-  return false;
+  return value.get<std::shared_ptr<TemplateNamespace>>() != nullptr;
 }
 
 std::string printed(const TemplateValue& value) {
@@ -187,6 +186,8 @@ bool equal(const TemplateValue& a, const TemplateValue& b) {
     };
     return a.dict()->size() == b.dict()->size() && std::ranges::all_of(*a.dict(), in_b);
   }
+  const auto *space = a.get<std::shared_ptr<TemplateNamespace>>(), *other = b.get<std::shared_ptr<TemplateNamespace>>();
+  if (space && other) return *space == *other;
   return (a.is_undefined() && b.is_undefined()) || (a.get<std::nullptr_t>() && b.get<std::nullptr_t>());
 }
 
@@ -213,7 +214,8 @@ TemplateValue attribute(const TemplateValue& value, const std::string& name) {
   if (const auto* undefined = value.get<TemplateUndefined>()) {
     fail("'", undefined->name, "' is undefined, and has no '", name, "'");
   }
-  if (const TemplateDict* dict = value.dict()) {
+  const auto* space = value.get<std::shared_ptr<TemplateNamespace>>();
+  if (const TemplateDict* dict = space ? &(*space)->items : value.dict()) {
     const auto found = std::ranges::find(*dict, name, [](const auto& entry) { return entry.first; });
     if (found != dict->end()) return found->second;
   }

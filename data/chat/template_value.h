@@ -24,8 +24,8 @@ struct TemplateUndefined {
 using TemplateList = std::vector<TemplateValue>;
 using TemplateDict = std::vector<std::pair<std::string, TemplateValue>>;
 
-// What namespace() returns: a dictionary to whose items {% set NAME.ITEM = … %} gives new values. No other value
-// contains one, so none contains itself.
+// What namespace() returns, to whose items {% set NAME.ITEM = … %} gives new values. It is always true, and no
+// dictionary: loops and filters do not take it. No other value contains one, so none contains itself.
 struct TemplateNamespace {
   TemplateDict items;
 };
@@ -46,7 +46,7 @@ struct TemplateValue {
   }
   const std::string* string() const { return get<std::string>(); }
   const TemplateList* list() const;
-  const TemplateDict* dict() const;  // also of a namespace
+  const TemplateDict* dict() const;
   bool is_undefined() const { return get<TemplateUndefined>() != nullptr; }
 };
 

@@ -125,6 +125,17 @@ TEST_CASE("chat template: numbers, escapes, white space and loops are Python's")
   CHECK(rendered("{% for i in [1, 2] %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% else %}none{% endfor %}") == "1");
 }
 
+TEST_CASE("chat template: a namespace is true, and no dictionary") {
+  const std::string set = "{% set n = namespace() %}{% set m = namespace() %}";
+  CHECK(rendered(set + "{{ 'yes' if n else 'no' }} {{ n is mapping }} {{ n is iterable }} {{ n is sequence }}") ==
+        "yes False False False");
+  CHECK(rendered(set + "{{ n == n }} {{ n == m }} {{ n == {} }} {{ n.a is defined }} {{ n['a'] is defined }}") ==
+        "True False False False False");
+  CHECK(rendered(set + "{% set n.a = 5 %}{{ n.a }}{{ n['a'] }}") == "55");
+  CHECK(chat_error_of([&] { rendered(set + "{% for x in n %}{% endfor %}"); }) ==
+        "chat template: line 1: for: expected a list, a dictionary or a string, got a namespace");
+}
+
 TEST_CASE("chat template: a key that a dictionary has twice has its last value") {
   CHECK(rendered("{% set d = {'a': 1, 'b': 2, 'a': 3} %}{{ d.a }} {{ d | length }} {{ d | tojson }}") ==
         "3 2 {\"a\": 3, \"b\": 2}");
