@@ -40,6 +40,18 @@ std::vector<std::string> characters_of(std::string_view text) {
   fail(operation, ": expected two numbers or two strings, got ", kind_of(a), " and ", kind_of(b));
 }
 
+// x % y and x // y as Python has them: the remainder is exact and has the sign of y, and the quotient follows from it.
+double remainder_of(double x, double y) {
+  const double remainder = std::fmod(x, y);
+  if (remainder == 0) return std::copysign(0.0, y);
+  return (remainder < 0) != (y < 0) ? remainder + y : remainder;
+}
+
+double whole_quotient(double x, double y) {
+  const double quotient = (x - remainder_of(x, y)) / y;  // whole, but for rounding
+  return quotient == 0 ? std::copysign(0.0, x / y) : std::round(quotient);
+}
+
 TemplateValue combine_numbers(std::string_view operation, const TemplateValue& a, const TemplateValue& b) {
   const std::optional<double> x = number_of(a), y = number_of(b);
   if (!x || !y) fail_operands(operation, a, b);
@@ -63,8 +75,7 @@ TemplateValue combine_numbers(std::string_view operation, const TemplateValue& a
   if (operation == "+") return {*x + *y};
   if (operation == "-") return {*x - *y};
   if (operation == "*") return {*x * *y};
-  const double quotient = std::floor(*x / *y);
-  return {operation == "//" ? quotient : *x - quotient * *y};
+  return {operation == "%" ? remainder_of(*x, *y) : whole_quotient(*x, *y)};
 }
 
 bool is_less(std::string_view operation, const TemplateValue& a, const TemplateValue& b) {

@@ -114,6 +114,10 @@ TEST_CASE("chat template: what is not in the subset is refused by its name, with
 TEST_CASE("chat template: numbers, escapes, white space and loops are Python's") {
   CHECK(rendered("{{ 1000000 / 1 }} {{ 5 / 2 }} {{ 1 / 32000 }} {{ 10000000000000000 / 1 }} {{ 0 / 5 }}") ==
         "1000000.0 2.5 3.125e-05 1e+16 0.0");
+  CHECK(rendered("{{ 1.0 // 0.1 }} {{ 1.0 % 0.1 }} {{ -7.5 // 2 }} {{ -7.5 % 2 }} {{ 7.5 // -2 }} {{ 7.5 % -2 }}") ==
+        "9.0 0.09999999999999995 -4.0 0.5 -4.0 -0.5");
+  CHECK(rendered("{{ -4.0 % 2 }} {{ 4.0 % -2 }} {{ -1.0 // -2 }} {{ 0.0 // -2 }} {{ 6.0 // 3 }}") ==
+        "0.0 -0.0 0.0 -0.0 2.0");
   CHECK(rendered("{{ '\\U0001F600\\101\\60\\x42\\d' }}") == "\U0001F600A0B\\d");
   CHECK(rendered("a\u3000{%- if true %}b{% endif -%}\u00a0\u2003c") == "abc");
   CHECK(rendered("{{ ' a '.strip('') }}|{{ ' a ' | trim }}|{{ 'éaé'.strip('é') }}") == " a |a|a");
