@@ -188,7 +188,12 @@ TemplateExpression TemplateExpressionParser::primary() {
     auto given = arguments();
     return [named, given](const TemplateScope& scope) { return call_function(named, given(scope)); };
   }
-  return [named](const TemplateScope& scope) { return scope.find(named); };
+  return [named](const TemplateScope& scope) {
+    TemplateValue value = scope.find(named);
+    if (value.is_undefined() && is_transformers_function(named))
+      fail("the function '", named, "' is not supported as a value");
+    return value;
+  };
 }
 
 TemplateExpression TemplateExpressionParser::list_of_values() {

@@ -308,6 +308,11 @@ void require_filter(const std::string& name) { find_function(kFilters, "filter",
 void require_test(const std::string& name) { find_function(kTests, "test", test_name(name)); }
 void require_method(const std::string& name) { find_function(kMethods, "method", name); }
 void require_function(const std::string& name) { find_function(kFunctions, "function", name); }
+bool is_transformers_function(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"raise_exception", "strftime_now", "namespace", "range", "dict",
+                                                "cycler",          "joiner",       "lipsum"};
+  return std::ranges::count(kNames, name) > 0;
+}
 bool test_has_argument(const std::string& name) { return test_name(name) == "equalto" || name == "in"; }
 
 }  // namespace tapeformer

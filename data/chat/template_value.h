@@ -101,6 +101,8 @@ void require_filter(const std::string& name);
 void require_test(const std::string& name);
 void require_method(const std::string& name);
 void require_function(const std::string& name);
+// Returns whether a function of this name is there for templates in transformers, whether it is supported here or not.
+bool is_transformers_function(std::string_view name);
 // Returns whether a test takes an argument, as in `x is equalto 1`.
 bool test_has_argument(const std::string& name);
 

@@ -161,6 +161,10 @@ TEST_CASE("chat template: what Python refuses while it renders is told with the 
        "chat template: line 2: +: expected two numbers or two strings, got a string and a whole number"},
       {"{{ messages }}", "chat template: line 1: {{ }}: expected a string or a number to print, got a list"},
       {"{{ {1: 'a'}[1] }}", "chat template: line 1: { : }: expected a string as a key, got a whole number"},
+      {"{{ raise_exception is defined }}",
+       "chat template: line 1: the function 'raise_exception' is not supported as a value"},
+      {"{{ 'a' if strftime_now is defined else 'b' }}",
+       "chat template: line 1: the function 'strftime_now' is not supported as a value"},
       {"{{ 1 // 0 }}", "chat template: line 1: //: division by zero"},
       {"{% for x in 5 %}{% endfor %}",
        "chat template: line 1: for: expected a list, a dictionary or a string, got a whole number"},
@@ -192,6 +196,7 @@ TEST_CASE("chat template: what Python refuses while it renders is told with the 
     CHECK(chat_error_of([&] { rendered(text); }) == message);
   }
   CHECK(rendered("{{ nothing }}{{ messages[7] }}").empty());
+  CHECK(rendered("{% set range = 5 %}{{ range }}{% for dict in [1] %}{{ dict }}{% endfor %}") == "51");
   const std::string least = "-9223372036854775807 - 1";
   CHECK(rendered("{{ (" + least + ") // 3 }} {{ (" + least +
                  ") % 3 }} {{ 7 % -4 }} {{ 'abc'[::9223372036854775807] }}") == "-3074457345618258603 1 -1 a");
