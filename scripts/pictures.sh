@@ -13,8 +13,11 @@ picture() {  # PAGE WIDTHxHEIGHT: docs/PAGE.png from $runs/PAGE.html
 
 mkdir -p "$runs"
 runs=$(realpath -- "$runs")
-[ -d "$runs/stories" ] || "$tapeformer" train "$top/configs/stories.toml" --out "$runs/stories"
-[ -d "$runs/words" ] || "$tapeformer" train "$top/configs/word2vec-stories.toml" --out "$runs/words"
+train() {  # NAME CONFIG: trains $runs/NAME, or the rest of it where an earlier call was interrupted
+  if [ -d "$runs/$1" ]; then "$tapeformer" train --resume "$runs/$1"; else "$tapeformer" train "$top/configs/$2" --out "$runs/$1"; fi
+}
+train stories stories.toml
+train words word2vec-stories.toml
 
 # Stories of the grammar, in which a word of each is not what the model expects.
 text=$("$tapeformer" corpus stories --lines 3 --seed 7 2>/dev/null | sed 's/ found / ate /')

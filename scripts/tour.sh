@@ -136,10 +136,11 @@ for my $block (@blocks) {
   ++$count;
   chdir $folder or die "cannot enter $folder: $!\n";
   open my $script, '>', "$count.sh" or die "cannot write $folder/$count.sh: $!\n";
-  print $script "set -euo pipefail\n$block->{commands}";
+  print $script "set -euo pipefail\ntrap 'exit 130' INT  # a training that Ctrl-C stops returns 0\n$block->{commands}";
   close $script;
   my $started = time;
   my $code = system "bash $count.sh < /dev/null > $count.out 2> $count.err";
+  exit 130 if ($code & 127) == 2 or $code >> 8 == 130;  # sh, or the block, by Ctrl-C
   my $output = read_text("$count.out");
   my @wrong;
   if ($code != 0) {
