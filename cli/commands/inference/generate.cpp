@@ -128,7 +128,8 @@ class TextGenerator {
             text.empty() ? prompt_tokens(run_, line) : run_.tokenizer->encode_continuation(str_cat(line_end, line));
         warn_of_unknown(ids, *run_.tokenizer, "the line");
         append(text, ids);
-      } catch (const Error& error) {  // a character has no token
+        check(!text.empty(), "the line has no tokens");
+      } catch (const Error& error) {  // that, or a character has no token
         if (!lines.typed()) fail("line ", lines.number(), ": ", error.what());
         log_warning("not continued: {}", error.what());
         continue;

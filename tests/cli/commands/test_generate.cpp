@@ -177,6 +177,23 @@ TEST_CASE(
   CHECK(piped.tells("tapeformer: line 2: char tokenizer: " + unknown));
 }
 
+TEST_CASE("generate: a line of a conversation that has no tokens gets a warning where it was typed, else an error") {
+  const Sandbox box("gpt");
+  box.write("words.json", R"({"version":"1.0","added_tokens":[],"pre_tokenizer":{"type":"BertPreTokenizer"},
+      "decoder":{"type":"WordPiece","prefix":"##","cleanup":true},"model":{"type":"WordPiece","unk_token":"[UNK]",
+      "continuing_subword_prefix":"##","max_input_chars_per_word":100,"vocab":{"[UNK]":0,"Once":1,"the":2,"a":3}}})");
+  box.train("run", "--train.steps 1 --tokenizer.file words.json");
+  const std::string command = "generate run --tokens 2 -q --interactive";
+  const std::string once = result_of(box, command, {}, "Once\n");
+  const std::string shown = box.run_on_terminal(80, "tapeformer " + command + " 2>errors.txt", "  \nOnce\n\x04");
+  CHECK(shown.find("> > " + once + "> ") != shown.npos);
+  CHECK(box.read("errors.txt") == "warning: not continued: the line has no tokens\n");
+  const Outcome piped = box.run(command, {}, "Once\n\n  \n");
+  CHECK(piped.exit_code == kFailure);
+  CHECK(piped.out == once);
+  CHECK(piped.err == "tapeformer: line 3: the line has no tokens\n");
+}
+
 TEST_CASE("generate: a warning counts the words of a prompt that the vocabulary does not have") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 1 --tokenizer.kind word --tokenizer.vocab 300");
