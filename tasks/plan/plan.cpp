@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/text/joined.h"
 #include "train/config/config_table.h"
+#include "train/config/data_kinds.h"
 #include "train/config/idle_keys.h"
 #include "train/config/key_text.h"
 
@@ -15,6 +16,20 @@ ConfigEntry entry_of_key(std::string_view key, const Config& config) {
   const auto entry = find_config_entry(key, config);
   check(entry.has_value(), "a plan chooses ", key, ", which is no key");
   return *entry;
+}
+
+// Throws UsageError, as a training does, for data of a kind that the task does not read. Other keys may need what the
+// plan chooses, so they are left out.
+void require_data_of_task(const Config& given) {
+  Config config;
+  config.model.type = given.model.type;
+  config.task.kind = given.task.kind;
+  for (const DataKind& kind : all_data_kinds()) {
+    for (const std::vector<std::string>& keys : {kind.training, kind.validation}) {
+      for (const std::string& key : keys) entry_of_key(key, config).set(config, entry_of_key(key, given).get(given));
+    }
+  }
+  resolve(config);
 }
 
 }  // namespace
@@ -65,7 +80,10 @@ Plan make_plan(const PlanRequest& request) {
   const Config& given = request.given;
   require_data(given);
   const TaskRow& task = task_row_of(given);
-  if (task.plan) return task.plan(request);
+  if (task.plan) {
+    require_data_of_task(given);
+    return task.plan(request);
+  }
   std::vector<std::string> planned;
   for (const TaskRow& row : task_rows()) {
     if (row.plan) planned.push_back(row.name);

@@ -35,7 +35,7 @@ struct Plan {
 };
 
 // Plans by the task of the configuration (TaskRow::plan). Throws UsageError, in one line, if the task has no plan, if
-// the configuration names no data, or if there is too little of it.
+// the configuration names no data or data that the task does not read, or if there is too little of it.
 Plan make_plan(const PlanRequest& request);
 
 // A plan while it is made.

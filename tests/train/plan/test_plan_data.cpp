@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/error.h"
 #include "tasks/plan/sizes.h"
 #include "tasks/plan/text_size.h"
 #include "tests/data/texts.h"
@@ -108,6 +109,33 @@ TEST_CASE("plan: labels and conversations that can be read only once are refused
   request.given.data.labels = "-";
   CHECK_THROWS_WITH(make_plan(request), message.c_str());
   CHECK(machine.measured.empty());
+}
+
+TEST_CASE("plan: data of a kind that the task does not read is refused as a training refuses it, and is not read") {
+  const auto refusal = [](const std::string& type, const std::string& kind, std::string Config::Data::*data) {
+    FakeMachine machine;
+    PlanRequest request = request_of(machine);
+    request.given.model.type = type;
+    request.given.task.kind = kind;
+    request.given.data.*data = "nothing is there";
+    try {
+      make_plan(request);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  CHECK(refusal("gpt", "none", &Config::Data::images) ==
+        "data.images: expected a model of images as model.type, got gpt");
+  CHECK(refusal("gpt", "none", &Config::Data::labels) == "data.labels: expected task.kind beside it, got none");
+  CHECK(refusal("transformer", "none", &Config::Data::conversations) ==
+        "data.conversations: expected task.kind beside it, got none");
+  CHECK(refusal("gpt", "none", &Config::Data::pairs) ==
+        "model.type: gpt trains on data.text or data.corpus, got data.pairs");
+  CHECK(refusal("bert", "classify", &Config::Data::conversations) ==
+        "task.kind: classify trains on data.labels, got data.conversations");
+  CHECK(refusal("gpt", "instructions", &Config::Data::labels) ==
+        "task.kind: instructions trains on data.conversations or data.corpus, got data.labels");
 }
 
 TEST_CASE("plan: the sentences of the longer side fit into the context of a translation") {
