@@ -15,6 +15,23 @@ struct PngFree {
 };
 using PngOwner = std::unique_ptr<png_image, PngFree>;
 
+// Returns a PNG file without the chunks that say how its values are to be shown, such as its gamma: libpng converts the
+// values by them, and models read the values that are stored.
+std::string without_colour_space(std::string_view bytes) {
+  constexpr std::size_t kSignature = 8, kFrame = 12;  // the frame of a chunk: its length, its type and a checksum
+  std::string kept(bytes.substr(0, kSignature));
+  bytes.remove_prefix(kept.size());
+  while (bytes.size() >= kFrame) {
+    std::size_t length = 0;
+    for (std::size_t i = 0; i < 4; ++i) length = (length << 8) | static_cast<std::uint8_t>(bytes[i]);
+    const std::string_view chunk = bytes.substr(0, kFrame + length), type = chunk.substr(4, 4);
+    const bool is_critical = type[0] >= 'A' && type[0] <= 'Z';
+    if (is_critical || type == "tRNS") kept += chunk;
+    bytes.remove_prefix(chunk.size());
+  }
+  return kept.append(bytes);
+}
+
 // Puts pixels (…, 4) with alpha on white, value by value as they are stored. (libpng's own blending takes the values as
 // amounts of light, which makes half-transparent black a light gray.)
 std::vector<std::uint8_t> on_white(const std::vector<std::uint8_t>& rgba) {
@@ -31,7 +48,8 @@ std::vector<std::uint8_t> on_white(const std::vector<std::uint8_t>& rgba) {
 
 }  // namespace
 
-Image read_png(std::string_view bytes, std::int64_t width, std::int64_t height, const std::string& origin) {
+Image read_png(std::string_view file, std::int64_t width, std::int64_t height, const std::string& origin) {
+  const std::string bytes = without_colour_space(file);
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
   const PngOwner owner(&png);

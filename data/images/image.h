@@ -14,10 +14,11 @@ struct Image {
   std::vector<std::uint8_t> rgb;  // (height, width, 3)
 };
 
-// Reads a PNG image of width · height pixels with 8 bits a channel: RGB, gray or a palette. Transparent pixels are put
-// on white: a value v of alpha a becomes v·a + 255·(1 − a). Throws Error, which begins with `origin`, for other images
-// and for bytes that are no PNG image.
-Image read_png(std::string_view bytes, std::int64_t width, std::int64_t height, const std::string& origin);
+// Reads a PNG image of width · height pixels with at most 8 bits a channel: RGB, gray or a palette. The values are
+// those that are stored, whatever the file says of its gamma or its colours. Transparent pixels are put on white: a
+// value v of alpha a becomes v·a + 255·(1 − a). Throws Error, which begins with `origin`, for other images and for
+// bytes that are no PNG image.
+Image read_png(std::string_view file, std::int64_t width, std::int64_t height, const std::string& origin);
 // Returns the image as the bytes of a PNG file.
 std::string png_bytes(const Image& image);
 

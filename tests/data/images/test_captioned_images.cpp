@@ -36,6 +36,14 @@ constexpr std::string_view kDeep =
     "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACEAAAAAAHTY67AAAAFUlEQVR4AQEKAPX/AAAAAAAAAAAAAAAKAAEHJylUAAAAAElFTkSuQmCC";
 constexpr std::string_view kAlpha =
     "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAYAAABytg0kAAAAGklEQVR42mNgYGBoOJFiZMzAJSL3n5GJmQEAIKkDU8ETqHUAAAAASUVORK5CYII=";
+// The pixels of kGray and of kAlpha in files that say that they are amounts of light (a gamma of 1).
+constexpr std::string_view kGrayLight =
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAAAAABX3VL4AAAABGdBTUEAAYagMeiWXwAAAA5JREFUeJxjSDnBwPAfAAYZAiwK/"
+    "mjNAAAAAElFTkSuQmCC";
+constexpr std::string_view kAlphaLight =
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAYAAABytg0kAAAABGdBTUEAAYagMeiWXwAAABpJREFUeJxjYGBgaDgxLcWYgUtE7j8jEzMDACUnA7cGv6"
+    "U9"
+    "AAAAAElFTkSuQmCC";
 
 }  // namespace
 
@@ -115,6 +123,12 @@ TEST_CASE("png: gray and palettes become RGB, transparent pixels become white, a
   CHECK(read(kPalette) == Pixels{255, 0, 0, 255, 255, 255, 255, 255, 255, 255, 0, 0});
   CHECK(read(kAlpha) == Pixels{127, 127, 127, 244, 224, 214, 10, 20, 30, 255, 255, 255});
   CHECK_THROWS_WITH_AS(read(kDeep), "a.png: expected 8 bits a channel, got 16", Error);
+}
+
+TEST_CASE("png: values are read as they are stored, whatever gamma the file names") {
+  const auto read = [](std::string_view text) { return read_png(*read_base64(text), 2, 2, "a.png").rgb; };
+  CHECK(read(kGrayLight) == read(kGray));
+  CHECK(read(kAlphaLight) == std::vector<std::uint8_t>{127, 127, 127, 244, 234, 224, 10, 20, 30, 255, 255, 255});
 }
 
 TEST_CASE("captioned images: what does not fit is told in one line") {
