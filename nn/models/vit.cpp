@@ -38,7 +38,7 @@ Vit::Vit(const VitConfig& config)
                     .softcap = config.logit_softcap,
                     .dtype = config.block.dtype}),
       config_(config),
-      patch_embedding_(patch_pixels(config.image), config.block.dim, /*with_bias=*/true, Init::xavier_uniform(),
+      patch_embedding_(patch_pixels(config.image), config.block.dim, /*with_bias=*/true, config.block.init,
                        config.block.dtype),
       source_positions_(config.position, config.image.cells * config.image.cells, config.block.dim,
                         Init::normal(kEmbeddingStd), config.block.dtype),

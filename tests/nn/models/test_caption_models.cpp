@@ -140,6 +140,14 @@ TEST_CASE("captions: the penalty is λ Σ (1 − Σ α)², in training alone") {
         doctest::Approx(0.7 * penalty / 11).epsilon(1e-9));
 }
 
+TEST_CASE("captions: the matrix of the patches begins as those of the blocks do") {
+  VitConfig config = vit_configs()[0];
+  config.block.init = Init::constant(0.25);
+  const Vit model(config);
+  model.initialize_parameters(1);
+  for (const double value : values_of(model.state_dict().at("patches.weight"))) CHECK(value == 0.25);
+}
+
 TEST_CASE("captions: with a cache, pieces of any lengths give the logits of the whole, for every hypothesis") {
   for_each_caption_model([](const auto& model) {
     const SourceBatch source{{}, {}, random_images(2, model.config().image.size)};
