@@ -254,7 +254,7 @@ bool AnswerText::push(std::int32_t token) {
   if (format_.end_token() < 0) {
     const std::size_t end = text_.find(format_.end_text());
     ended_ = end != text_.npos;
-    if (ended_) text_.resize(end);
+    if (ended_) behind_ = text_.substr(end + format_.end_text().size()), text_.resize(end);
   }
   return !ended_;
 }

@@ -113,12 +113,14 @@ class AnswerText {
   bool ended() const { return ended_; }
   // The text so far, without the end mark.
   const std::string& text() const { return text_; }
+  // What the last token has behind the end mark, such as the line's end that the token "|>\n" has.
+  const std::string& behind() const { return behind_; }
   // The number of bytes of the text that are certainly not the beginning of an end mark.
   std::size_t settled() const;
 
  private:
   const ChatFormat& format_;
-  std::string text_;
+  std::string text_, behind_;
   bool ended_ = false;
 };
 

@@ -106,7 +106,7 @@ ChatAnswer ChatSession::ask(std::string_view question, const std::function<bool(
   show(answer.text().size());
   row_.insert(row_.end(), ids.begin(), ids.end());
   text_ += format_.escaped(answer.text());
-  if (answer.ended()) text_ += format_.end_text();
+  if (answer.ended()) text_ += format_.end_text() + answer.behind();
   messages_.push_back({"assistant", answer.text()});
   return {.text = answer.text(),
           .tokens = std::ssize(ids),

@@ -229,6 +229,43 @@ TEST_CASE("instructions: an answer ends with the text, and the conversation goes
   CHECK(std::ranges::equal(session.row(), read));
 }
 
+TEST_CASE("instructions: what an answer's last token has behind the end mark is not read twice") {
+  const CacheFolder folder;
+  Config config = single_step_config();
+  config.tokenizer.kind = TokenizerKind::bpe, config.tokenizer.vocab = 300;
+  const InstructionToy toy(config);
+  const Tokenizer& tokenizer = *toy.data.tokenizer;
+  // A token of two letters: the template writes the first one behind each message, and the other one before it.
+  const auto is_pair = [](std::string_view token) {
+    return token.size() == 2 && token[0] != token[1] &&
+           std::ranges::all_of(token, [](char c) { return c > 'a' && c <= 'z'; });
+  };
+  std::int32_t pair = 0;
+  while (!is_pair(tokenizer.token_bytes(pair))) ++pair;
+  const std::string end(tokenizer.token_bytes(pair).substr(0, 1)), begin(tokenizer.token_bytes(pair).substr(1));
+  const ChatFormat format(tokenizer,
+                          {.chat_template = "{% for m in messages %}" + begin + "{{ m.content }}" + end +
+                                            "{% endfor %}{% if add_generation_prompt %}" + begin + "{% endif %}",
+                           .bos_token = "",
+                           .eos_token = ""});
+  REQUIRE(format.end_text() == end);
+  const std::int32_t letter = tokenizer.encode("a").front();
+  std::int64_t written = 0;
+  const HookHandle hook = toy.model.module("head").register_forward_hook([&](const Module&, const Variable& logits) {
+    const Tensor chosen = Tensor::zeros(logits.sizes(), logits.dtype());
+    const std::int64_t id = written++ % 2 == 0 ? letter : pair;
+    chosen.slice(1, id, id + 1).copy_from(Tensor::full({1, 1}, logits.dtype(), 1));
+    return Variable::constant(*logits.tape(), chosen);
+  });
+  ChatSession session(toy.model, format, greedy(5));
+  CHECK(answer_of(session, "s") == "a");
+  CHECK(answer_of(session, "t") == "a");
+  CHECK(session.read_again() == 0);
+  std::string read;
+  for (const char* const text : {"s", "a", "t", "a"}) read += begin + text + end;
+  CHECK(tokenizer.decode_continuation(session.row()) == read + begin);
+}
+
 TEST_CASE("instructions: what cannot be trained on is refused or left out") {
   const CacheFolder folder;
   const Config config = instructions_config();
