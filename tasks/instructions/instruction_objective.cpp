@@ -60,7 +60,8 @@ ValidationFacts InstructionObjective::validation() const {
   if (!valid_) return {.missing = "no validation conversations"};
   return {.tokens = data_.valid.scored(),
           .bytes = data_.valid.answer_bytes(),
-          .unknown_share = data_.valid.unknown_share(*data_.tokenizer)};
+          .unknown_share = data_.valid.unknown_share(*data_.tokenizer),
+          .read = data_.valid.positions()};
 }
 
 Evaluation InstructionObjective::evaluate(const ProgressCallback& progress) {

@@ -98,7 +98,9 @@ DataFacts FineTuningObjective::facts() const {
 
 ValidationFacts FineTuningObjective::validation() const {
   if (valid_.empty()) return {.missing = "no validation labels"};
-  return {.tokens = scored(valid_)};
+  std::int64_t read = 0;
+  for (const LabelledRow& row : valid_) read += std::ssize(row.ids);
+  return {.tokens = scored(valid_), .read = read};
 }
 
 std::vector<const LabelledRow*> FineTuningObjective::rows(std::int64_t step, std::int64_t begin, std::int64_t count) {

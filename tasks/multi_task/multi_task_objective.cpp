@@ -125,6 +125,7 @@ ValidationFacts MultiTaskObjective::validation() const {
   for (const Task& task : tasks_) {
     const ValidationFacts own = task.objective->validation();
     facts.tokens += own.tokens;
+    facts.read += own.read > 0 ? own.read : own.tokens;
     if (!own.missing.empty()) missing.push_back(own.missing);
   }
   if (missing.size() == tasks_.size()) facts.missing = missing.front();

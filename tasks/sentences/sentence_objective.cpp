@@ -7,6 +7,11 @@
 #include "tasks/common/models.h"
 
 namespace tapeformer {
+namespace {
+
+std::int64_t size_of_pair(const SentenceRows& pair) { return std::ssize(pair.first.ids) + std::ssize(pair.second.ids); }
+
+}  // namespace
 
 SentenceObjective::SentenceObjective(const ResolvedConfig& config, SentenceData data)
     : Objective(config),
@@ -37,7 +42,9 @@ DataFacts SentenceObjective::facts() const {
 
 ValidationFacts SentenceObjective::validation() const {
   if (valid_.size() < 2) return {.missing = "fewer than two pairs of sentences for validation"};
-  return {.tokens = std::ssize(valid_)};
+  std::int64_t read = 0;
+  for (const SentenceRows& pair : valid_) read += size_of_pair(pair);
+  return {.tokens = std::ssize(valid_), .read = read};
 }
 
 std::vector<const SentenceRows*> SentenceObjective::pairs(std::int64_t step, MicroSteps micro_steps) {
@@ -52,7 +59,7 @@ StepSize SentenceObjective::step_size(std::int64_t step, MicroSteps micro_steps)
   StepSize size;
   for (const SentenceRows* pair : pairs(step, micro_steps)) {
     size.targets += 1;
-    size.tokens += std::ssize(pair->first.ids) + std::ssize(pair->second.ids);
+    size.tokens += size_of_pair(*pair);
   }
   return size;
 }

@@ -70,7 +70,8 @@ double Objective::evaluation_in_steps() {
   if (!can_evaluate()) return 0;
   const MicroSteps all{0, config_.train.accumulate};
   const auto of_step = static_cast<double>(std::max<std::int64_t>(step_size(1, all).tokens, 1));
-  auto tokens = static_cast<double>(validation().tokens);
+  const ValidationFacts facts = validation();
+  auto tokens = static_cast<double>(facts.read > 0 ? facts.read : facts.tokens);
   if (config_.eval.batches > 0) {
     tokens = std::min(tokens, of_step * static_cast<double>(config_.eval.batches) / static_cast<double>(all.size()));
   }

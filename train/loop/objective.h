@@ -80,6 +80,7 @@ struct ValidationFacts {
   std::string missing = {};            // why nothing can be evaluated; empty: it can
   std::int64_t tokens = 0, bytes = 0;  // of all validation data: the tokens that evaluate() scores, the bytes of text
   double unknown_share = 0;  // the share of unknown tokens; above kMaxUnknownShare bits per byte are not given
+  std::int64_t read = 0;     // the tokens that evaluate() reads, as StepSize counts them; 0: as many as `tokens`
 };
 
 // The training state that a recurrent model has in addition to its weights: the recurrent state with which each row of

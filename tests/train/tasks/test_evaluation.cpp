@@ -270,3 +270,29 @@ TEST_CASE("loss by bins: positions and frequencies divide the loss, and their bi
     for (const LossBin& bin : breakdowns[1].bins) CHECK(bin.kinds == 1);
   }
 }
+
+TEST_CASE("evaluation: it takes about a third of the steps that read its tokens, however few are scored") {
+  const CacheFolder folder;
+  // Each step reads all training data, which is the validation data as well.
+  const auto check_third = [](Config config, std::int64_t rows) {
+    CAPTURE(config.task.kind);
+    config.data.valid_fraction = 0;
+    config.train.batch = rows;
+    const AnyToy toy(config);
+    CHECK(toy.objective.evaluation_in_steps() == doctest::Approx(1.0 / 3));
+  };
+  Config conversations = instructions_config();
+  remove_corpus(conversations);
+  conversations.data.conversations =
+      folder.write("one.jsonl", R"({"prompt": "Which letters follow here?", "completion": "a"})").string();
+  conversations.data.valid_conversations = conversations.data.conversations;
+  check_third(conversations, 1);
+  Config labels = classify_config(folder);
+  labels.data.valid_labels = labels.data.labels;
+  check_third(labels, 40);
+  Config sentences = sentences_config();
+  remove_corpus(sentences);
+  sentences.data.pairs = folder.write("pairs.tsv", "abba\tbaab\nbb\taa\n").string();
+  sentences.data.valid_pairs = sentences.data.pairs;
+  check_third(sentences, 2);
+}
