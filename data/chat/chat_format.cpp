@@ -23,6 +23,8 @@ std::string setting(const nlohmann::json& config, const char* key, const std::st
   return value.get<std::string>();
 }
 
+std::size_t first_byte(std::string_view text) { return static_cast<unsigned char>(text.front()); }
+
 // The template of a list [{"name": …, "template": …}] that is called default.
 std::string default_template(const nlohmann::json& list, const std::string& origin) {
   for (const nlohmann::json& entry : list) {
@@ -101,10 +103,10 @@ std::int64_t ChatTokens::scored() const {
 ChatFormat::ChatFormat(const Tokenizer& tokenizer, const ChatSettings& settings)
     : tokenizer_(tokenizer),
       template_(settings.chat_template),
-      options_{.bos_token = settings.bos_token, .eos_token = settings.eos_token},
-      specials_(tokenizer.special_ids().begin(), tokenizer.special_ids().end()) {
-  std::ranges::stable_sort(specials_, std::greater(),
-                           [&](std::int32_t id) { return tokenizer.token_bytes(id).size(); });
+      options_{.bos_token = settings.bos_token, .eos_token = settings.eos_token} {
+  std::vector<std::int32_t> ids(tokenizer.special_ids().begin(), tokenizer.special_ids().end());
+  std::ranges::stable_sort(ids, std::greater(), [&](std::int32_t id) { return tokenizer.token_bytes(id).size(); });
+  for (const std::int32_t id : ids) specials_[first_byte(tokenizer.token_bytes(id))].push_back(id);
   find_end_mark();
 }
 
@@ -128,12 +130,17 @@ void ChatFormat::find_end_mark() {
 }
 
 std::pair<std::size_t, std::int32_t> ChatFormat::find_special(std::string_view text) const {
-  std::pair<std::size_t, std::int32_t> first{text.npos, -1};
-  for (const std::int32_t id : specials_) {
-    const std::size_t at = text.find(tokenizer_.token_bytes(id));
-    if (at < first.first) first = {at, id};
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (const std::int32_t id = special_at(text.substr(at)); id >= 0) return {at, id};
   }
-  return first;
+  return {text.npos, -1};
+}
+
+std::int32_t ChatFormat::special_at(std::string_view text) const {
+  for (const std::int32_t id : specials_[first_byte(text)]) {
+    if (text.starts_with(tokenizer_.token_bytes(id))) return id;
+  }
+  return -1;
 }
 
 std::string ChatFormat::escaped(std::string_view content) const {
@@ -141,10 +148,7 @@ std::string ChatFormat::escaped(std::string_view content) const {
   for (std::size_t at = 0; at < content.size(); ++at) {
     if (content[at] == kTemplateEscape) continue;  // no UTF-8
     out += content[at];
-    const std::string_view rest = content.substr(at);
-    const bool begins =
-        std::ranges::any_of(specials_, [&](std::int32_t id) { return rest.starts_with(tokenizer_.token_bytes(id)); });
-    if (begins) out += kTemplateEscape;
+    if (special_at(content.substr(at)) >= 0) out += kTemplateEscape;
   }
   return out;
 }

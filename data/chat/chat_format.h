@@ -1,6 +1,7 @@
 // Conversations as tokens: a chat template together with a tokenizer.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -95,11 +96,14 @@ class ChatFormat {
   void find_end_mark();
   // The first special token in a text: its place and its id; npos if there is none.
   std::pair<std::size_t, std::int32_t> find_special(std::string_view text) const;
+  // The id of the special token with which a text, which is not empty, begins; of several, the longest. -1: there is
+  // none.
+  std::int32_t special_at(std::string_view text) const;
 
   const Tokenizer& tokenizer_;
   const ChatTemplate template_;
   const ChatRenderOptions options_;
-  std::vector<std::int32_t> specials_;  // the longest name first
+  std::array<std::vector<std::int32_t>, 256> specials_;  // by the first byte of the name, the longest name first
   std::string end_text_;
   std::int32_t end_token_ = -1, text_end_ = -1;
 };
