@@ -145,14 +145,6 @@ std::size_t pretoken_end_cl100k(std::string_view text, std::size_t begin, int di
   return spaces.newlines_end > 0 ? spaces.newlines_end : spaces_end(text, begin, spaces);  // \s*[\r\n]+
 }
 
-// Whether a letter or a number ends at `at` > 0.
-bool word_ends(std::string_view text, std::size_t at) {
-  std::size_t begin = at - 1;
-  while (begin > 0 && at - begin < 4 && is_continuation_byte(text[begin])) --begin;
-  const Char c = char_at(text, begin);
-  return begin + c.length == at && (c.char_class == letter || c.char_class == number);
-}
-
 }  // namespace
 
 std::size_t pretoken_end(std::string_view text, std::size_t begin, SplitPattern pattern) {
@@ -164,6 +156,13 @@ std::size_t pretoken_end(std::string_view text, std::size_t begin, SplitPattern 
     default:
       return pretoken_end_cl100k(text, begin, pattern == SplitPattern::qwen2 ? 1 : 3);
   }
+}
+
+bool word_ends(std::string_view text, std::size_t at) {
+  std::size_t begin = at - 1;
+  while (begin > 0 && at - begin < 4 && is_continuation_byte(text[begin])) --begin;
+  const Char c = char_at(text, begin);
+  return begin + c.length == at && (c.char_class == letter || c.char_class == number);
 }
 
 std::size_t safe_cut(std::string_view text, std::size_t from) {

@@ -27,6 +27,9 @@ void for_each_pretoken(std::string_view text, SplitPattern pattern, const F& f) 
   }
 }
 
+// Whether a letter or a number ends at byte `at`, from 1 to text.size().
+bool word_ends(std::string_view text, std::size_t at);
+
 // A safe cut: the first place at or after `from` where `text` can be cut without changing its pretokens, for any
 // pattern; text.size() if there is none. It is between a letter or a number and ASCII white space. There every pretoken
 // ends, its match does not depend on what follows, and the next one begins as at the beginning of a text. (After other

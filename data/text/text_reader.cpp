@@ -7,16 +7,15 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/text/utf8.h"
+#include "tokenizer/pretokenizer.h"
 
 namespace tapeformer {
 
 namespace {
 
-bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
-
 std::size_t last_cut_before(char space, std::string_view text) {
   for (std::size_t at = text.rfind(space); at != text.npos && at > 0; at = text.rfind(space, at - 1)) {
-    if (is_letter_or_digit(text[at - 1])) return at;
+    if (word_ends(text, at)) return at;
   }
   return 0;
 }

@@ -37,7 +37,7 @@ struct TextChunk {
 };
 
 // The last offset where `text` can be cut without changing its ids, whatever follows the text; 0 if there is none. The
-// cut is before white space that follows an ASCII letter or digit, where every split pattern (tokenizer/pretokenizer.h)
+// cut is before white space that follows a letter or a number, where every split pattern (tokenizer/pretokenizer.h)
 // splits too: before a newline if possible, else before a space.
 std::size_t last_safe_cut(std::string_view text);
 

@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 
 // A part of the names of tokens and tokenizers: increase it when a tokenizer of the same file encodes a text in another
 // way, or when another one is learned from the same text, so that what older programs have stored is not used.
-constexpr int kTokenizingVersion = 2;
+constexpr int kTokenizingVersion = 3;
 
 // {"bytes": …, "hash": …, "notes": [[count, first], …]}
 Json to_json(const TextSummary& summary) {

@@ -45,7 +45,7 @@ std::string read(const TextSource& source, std::int64_t begin, std::int64_t end,
 
 }  // namespace
 
-TEST_CASE("safe cut: the last place before a newline, else before a space, that follows a printing ASCII character") {
+TEST_CASE("safe cut: the last place before a newline, else before a space, that follows a letter or a number") {
   CHECK(last_safe_cut("ab\ncd\nef") == 5);
   CHECK(last_safe_cut("ab\ncd ef") == 2);
   CHECK(last_safe_cut("ab cd ef") == 5);
@@ -57,6 +57,28 @@ TEST_CASE("safe cut: the last place before a newline, else before a space, that 
   CHECK(last_safe_cut("ab\n.\n") == 2);  // cl100k puts a newline to the symbols before it
   CHECK(last_safe_cut("abc") == 0);
   CHECK(last_safe_cut("") == 0);
+  CHECK(last_safe_cut("да нет") == 4);
+  CHECK(last_safe_cut("第一章\n字") == 9);
+  CHECK(last_safe_cut("字。\n字") == 0);
+  CHECK(last_safe_cut("e\u0301 \xE4 \xB8\x96 b") == 0);  // a mark, and bytes that are not UTF-8
+}
+
+TEST_CASE("safe cut: a text of letters beyond ASCII has the same ids in chunks as in one") {
+  std::string text;
+  for (int line = 0; line < 200; ++line) text += str_cat("да, но здесь ", line % 7 == 0 ? "ничего" : "нет", " слов\n");
+  const std::string_view view = text;
+  for (const char* kind : {"word", "bpe"}) {
+    CAPTURE(kind);
+    const auto tokenizer = train_tokenizer({.kind = kind, .vocab = 400, .special_tokens = {}}, std::span(&view, 1));
+    for (const std::size_t chunk_bytes : {60, 301, 3000}) {
+      std::vector<std::int32_t> ids;
+      const MemoryText source(text);
+      TextReader reader(source, chunk_bytes);
+      for_each_encoded(reader, *tokenizer,
+                       [&](std::span<const std::int32_t> some) { ids.insert(ids.end(), some.begin(), some.end()); });
+      CHECK(ids == tokenizer->encode(text));
+    }
+  }
 }
 
 TEST_CASE("safe cut: a text in chunks has one space before it by a sentencepiece tokenizer, as each of its pieces") {
