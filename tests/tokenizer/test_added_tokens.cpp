@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "tokenizer/bpe/byte_level.h"
+#include "tokenizer/gguf_vocabulary.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/unicode/normalization.h"
 
@@ -104,4 +106,23 @@ TEST_CASE("normal forms: marks newer than Unicode 9 stay where they are, and not
   CHECK(nfc("a\u0301\u0EBA\u0316") == "\u00E1\u0EBA\u0316");
   CHECK(nfc("a\u08D3\u0301") == "a\u08D3\u0301");
   CHECK(nfc("a\u08D4\u0316") == "a\u0316\u08D4");  // a mark of Unicode 9
+}
+
+TEST_CASE("added tokens: a user-defined token of a GGUF file stands for its text, not for bytes that it would write") {
+  GgufVocabulary file;
+  file.model = "gpt2", file.pre = "gpt-2";
+  for (const std::uint8_t byte : byte_order()) {
+    file.tokens.push_back(write_bytes(std::string(1, static_cast<char>(byte))));
+    file.types.push_back(GgufVocabulary::normal);
+  }
+  for (const char* token : {"ab", "<\u00DC>"}) {
+    file.tokens.emplace_back(token);
+    file.types.push_back(GgufVocabulary::user_defined);
+  }
+  file.merges = {"a b"};
+  const auto tokenizer = tokenizer_of(file, "f");
+  CHECK(tokenizer->encode("ab<\u00DC>") == Ids{256, 257});
+  CHECK(tokenizer->is_ordinary(256));
+  CHECK(tokenizer->token_bytes(257) == "<\u00DC>");
+  CHECK(Tokenizer::from_json(tokenizer->to_json(), "f")->token_bytes(257) == "<\u00DC>");
 }

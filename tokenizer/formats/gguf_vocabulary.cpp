@@ -96,6 +96,18 @@ Vocabulary written_vocabulary(const GgufVocabulary& from) {
   return written;
 }
 
+// Whether a user-defined token is also one of the model, a byte or a part or result of merges, so that its characters
+// stand for bytes. llama.cpp writes any other one as it is.
+bool is_in_model(const std::string& token, const std::vector<WrittenPair>& pairs) {
+  const auto bytes = read_bytes(token);
+  if (!bytes || bytes->size() == 1) return bytes.has_value();
+  return std::ranges::any_of(pairs, [&](const WrittenPair& pair) {
+    const bool as_long = pair.left.size() + pair.right.size() == token.size();
+    const bool is_result = as_long && token.starts_with(pair.left) && token.ends_with(pair.right);
+    return is_result || pair.left == token || pair.right == token;
+  });
+}
+
 std::unique_ptr<Tokenizer> read_byte_level(const GgufVocabulary& from) {
   const auto pattern = std::ranges::find(kPre, from.pre, [](const auto& entry) { return entry.first; });
   check(pattern != kPre.end(), "tokenizer.ggml.pre: ", show(from.pre), " is not supported, only ", pre_names());
@@ -110,8 +122,9 @@ std::unique_ptr<Tokenizer> read_byte_level(const GgufVocabulary& from) {
   }
   // Qwen2's tokenizer composes characters, of which the file says nothing; llama.cpp takes whole pretokens for Llama 3.
   const bool whole = pattern->second == SplitPattern::cl100k, composes = pattern->second == SplitPattern::qwen2;
-  return bpe_of_written(written_vocabulary(from), pairs, "tokenizer.ggml.tokens", where, pattern->second, whole,
-                        composes);
+  Vocabulary written = written_vocabulary(from);
+  for (AddedToken& token : written.added) token.ordinary = is_in_model(token.text, pairs);
+  return bpe_of_written(written, pairs, "tokenizer.ggml.tokens", where, pattern->second, whole, composes);
 }
 
 std::unique_ptr<Tokenizer> read_scored(const GgufVocabulary& from) {
