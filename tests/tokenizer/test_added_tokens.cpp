@@ -126,3 +126,24 @@ TEST_CASE("added tokens: a user-defined token of a GGUF file stands for its text
   CHECK(tokenizer->token_bytes(257) == "<\u00DC>");
   CHECK(Tokenizer::from_json(tokenizer->to_json(), "f")->token_bytes(257) == "<\u00DC>");
 }
+
+TEST_CASE("added tokens: a normalized one of spaces is found after GGUF too") {
+  json file = metaspace("never");
+  const json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}};
+  file["pre_tokenizer"] = nullptr;
+  file["normalizer"] = replace;
+  file["model"]["byte_fallback"] = true;
+  for (int byte = 0; byte < 256; ++byte) {
+    constexpr char kDigits[] = "0123456789ABCDEF";
+    file["model"]["vocab"][std::string("<0x") + kDigits[byte / 16] + kDigits[byte % 16] + ">"] = 6 + byte;
+  }
+  std::vector<std::string> warnings, others;
+  const auto tokenizer = loaded(file);
+  CHECK(tokenizer->encode("a  b") == Ids{2, 5, 3});
+  CHECK(tokenizer_of(gguf_vocabulary(*tokenizer, warnings), "f")->encode("a  b") == Ids{2, 5, 3});
+  CHECK(warnings.size() == 1);  // of the end of a text
+  file["normalizer"] = {{"type", "Sequence"},
+                        {"normalizers", json::array({{{"type", "Prepend"}, {"prepend", "\u2581"}}, replace})}};
+  gguf_vocabulary(*loaded(file), others);
+  CHECK(others.front() == "llama.cpp finds a normalized added token everywhere, the tokenizer only behind a space");
+}

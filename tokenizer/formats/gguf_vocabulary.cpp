@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "core/text/replace_all.h"
 #include "core/text/utf8.h"
 #include "tokenizer/bpe/byte_level.h"
 #include "tokenizer/formats/json_text.h"
@@ -212,6 +213,23 @@ GgufVocabulary write_characters(const Tokenizer& tokenizer) {
   return out;
 }
 
+// A normalized token is found where the normalizer has put a sign for each space. llama.cpp looks for it in the text as
+// it is, so it is written with spaces.
+void write_normalized_tokens(const SentencePieceTokenizer& pieces, GgufVocabulary& out,
+                             std::vector<std::string>& warnings) {
+  const SentencePieceRules& rules = pieces.rules();
+  if (rules.place == SentencePieceRules::Place::metaspace) return;
+  bool any = false;
+  for (const AddedToken& token : pieces.added_tokens()) {
+    if (!token.normalized) continue;
+    out.tokens[token.id] = replace_all(token.text, kSpaceSign, " ");
+    any = true;
+  }
+  if (any && rules.space == SentencePieceRules::Space::each) {
+    warnings.push_back("llama.cpp finds a normalized added token everywhere, the tokenizer only behind a space");
+  }
+}
+
 // Writes scores from which the same merges follow: the earlier a merge, the greater the score of the token that it
 // makes.
 GgufVocabulary write_scored(const SentencePieceTokenizer& pieces, std::vector<std::string>& warnings) {
@@ -245,6 +263,7 @@ GgufVocabulary write_scored(const SentencePieceTokenizer& pieces, std::vector<st
     warnings.push_back(
         "llama.cpp puts a space before a text also where it begins with one, or follows a special token");
   }
+  write_normalized_tokens(pieces, out, warnings);
   return out;
 }
 
