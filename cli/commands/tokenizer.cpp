@@ -112,13 +112,16 @@ void train_tokenizer(const TokenizerArguments& arguments) {
   if (options.special_tokens.empty() && options.kind != "char") options.special_tokens = {std::string(kEndOfText)};
   TextReader reader(text, kLearnPartBytes);
   TextReader* const readers[] = {&reader};
-  const auto tokenizer = learn_tokenizer(options, readers, sample_bytes_of(arguments.sample), show_progress);
+  const std::int64_t sample_bytes = sample_bytes_of(arguments.sample);
+  const auto tokenizer = learn_tokenizer(options, readers, sample_bytes, show_progress);
   warn_of(reader.notes());
   save(*tokenizer, arguments.out);
   if (options.kind != "char" && tokenizer->vocab_size() < options.vocab) {
     log_warning("the text gives {} tokens only, {} were asked for", tokenizer->vocab_size(), options.vocab);
   }
-  log_info("{} tokens from {} bytes of text: {}", tokenizer->vocab_size(), reader.position(), arguments.out);
+  const bool is_sampled = options.kind != "char" && arguments.sample > 0 && reader.position() > sample_bytes;
+  log_info("{} tokens from {}{} bytes of text: {}", tokenizer->vocab_size(),
+           is_sampled ? str_cat("at most ", arguments.sample, " MiB of ") : "", reader.position(), arguments.out);
 }
 
 std::unique_ptr<Tokenizer> load(const TokenizerArguments& arguments) {

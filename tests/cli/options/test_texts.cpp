@@ -233,3 +233,14 @@ TEST_CASE("texts: bits per byte are withheld where many tokens are unknown, and 
   CHECK(box.run("surprisal run --text unknown.txt").tells(warning));
   CHECK_FALSE(box.run("surprisal run --text known.txt").tells(warning));
 }
+
+TEST_CASE("texts: a vocabulary that is learned from a sample says so") {
+  const Sandbox box;
+  std::string text;
+  for (int line = 0; line < 150'000; ++line) text += "one two\n";
+  box.write("a.txt", text);
+  const std::string train = "tokenizer train --vocab 258 a.txt --out t.json --sample ";
+  CHECK(box.run(train + "1").tells("258 tokens from at most 1 MiB of 1200000 bytes of text: t.json"));
+  CHECK(box.run(train + "2").tells("258 tokens from 1200000 bytes of text: t.json"));
+  CHECK(box.run(train + "1 --kind char").tells("7 tokens from 1200000 bytes of text: t.json"));
+}
