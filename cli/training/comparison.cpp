@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
@@ -37,11 +38,14 @@ Json json_of(const Evaluation& evaluation, std::optional<std::int64_t> bytes) {
   return json;
 }
 
-Json json_of(const Baselines& baselines, double best_loss, std::optional<std::int64_t> bytes) {
+Json json_of(const Baselines& baselines, const TrainingState& state, std::optional<std::int64_t> bytes) {
   const Baselines::Ngrams& ngrams = baselines.ngrams;
   const std::int64_t tokens = ngrams.evaluation.tokens;
-  Json json{{"tokens", tokens},
-            {"model", json_of({.tokens = tokens, .nats = best_loss * static_cast<double>(tokens)}, bytes)},
+  Json model{{"step", state.best_step}};
+  model.update(json_of({.tokens = tokens, .nats = state.best_loss * static_cast<double>(tokens)}, bytes));
+  Json json{{"step", state.step},
+            {"tokens", tokens},
+            {"model", std::move(model)},
             {"kneser_ney", json_of(ngrams.evaluation, bytes)}};
   json["kneser_ney"].update({{"order", ngrams.order}, {"tokens", ngrams.tokens}, {"of", ngrams.of}});
   if (baselines.xz) {
@@ -85,9 +89,7 @@ void write_comparison(const Baselines& baselines, const Objective& objective, co
                       const RunFolder& run) try {
   std::optional<std::int64_t> bytes;
   if (baselines.xz) bytes = objective.validation().bytes;
-  Json json{{"step", state.step}};
-  json.update(json_of(baselines, state.best_loss, bytes));
-  write_file_atomically(run.comparison(), dump_json(json, 1) + "\n");
+  write_file_atomically(run.comparison(), dump_json(json_of(baselines, state, bytes), 1) + "\n");
 } catch (const std::exception& error) {
   log_warning("not compared with simple models: {}", error.what());
 }
