@@ -32,7 +32,7 @@ std::vector<ProgressPart> training_parts(const ProgressState& state, const Train
   const std::string loss = str_cat(state.smoothed ? "label-smoothed " : "", state.weighted ? "weighted " : "", "loss ",
                                    state.with_z ? "+ z " : "");
   parts.push_back({std::to_string(percent) + "%", 5});
-  parts.push_back({loss + fmt::format("{:.4f}", facts.mean_loss), 2});
+  if (facts.mean_loss) parts.push_back({loss + fmt::format("{:.4f}", *facts.mean_loss), 2});
   if (facts.validation_loss) parts.push_back({fmt::format("valid {:.4f}", *facts.validation_loss), 4});
   parts.push_back({format_rate(state.tokens_per_s) + " tokens/s", 6});
   if (facts.share_of_peak) parts.push_back({fmt::format("{:.0f}% of peak", 100 * *facts.share_of_peak), 7});
@@ -48,8 +48,10 @@ TrainingLine::TrainingLine(ProgressLine line, double flops_per_token, double pea
     : line_(std::move(line)), peak_share_per_rate_(peak_flops > 0 ? flops_per_token / peak_flops : 0) {}
 
 void TrainingLine::step(const ProgressState& state) {
-  weighted_loss_ = kDecay * weighted_loss_ + (1 - kDecay) * state.loss;
-  weight_ = kDecay * weight_ + (1 - kDecay);
+  if (state.scored) {
+    weighted_loss_ = kDecay * weighted_loss_ + (1 - kDecay) * state.loss;
+    weight_ = kDecay * weight_ + (1 - kDecay);
+  }
   last_ = state;
   if (!is_quiet() && line_.is_due()) show();
 }
@@ -61,7 +63,7 @@ void TrainingLine::end() {
 }
 
 void TrainingLine::show() {
-  facts_.mean_loss = weighted_loss_ / weight_;
+  if (weight_ > 0) facts_.mean_loss = weighted_loss_ / weight_;
   if (peak_share_per_rate_ > 0) {
     const double share = peak_share_per_rate_ * last_->tokens_per_s;
     exceeds_peak_ = exceeds_peak_ || share > 1;

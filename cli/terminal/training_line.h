@@ -10,7 +10,7 @@ namespace tapeformer {
 
 // Facts that the line shows in addition to the state of the last step.
 struct TrainingFacts {
-  double mean_loss = 0;                          // mean of about the last 50 steps
+  std::optional<double> mean_loss = {};          // mean of about the last 50 steps that had targets
   std::optional<double> validation_loss = {};    // of the last evaluation
   std::optional<double> share_of_peak = {};      // speed of the step / peak of the machine's matrix products
   std::optional<std::int64_t> peak_memory = {};  // bytes of this process

@@ -9,8 +9,11 @@ namespace tapeformer {
 
 nlohmann::ordered_json step_line(const TrainingState& state, const StepResult& result, double lr, double tokens_per_s,
                                  const std::string& task) {
-  nlohmann::ordered_json line = {{"step", state.step}, {"tokens", state.tokens}, {"loss", result.loss}};
-  if (result.nll_loss) line["unsmoothed_loss"] = *result.nll_loss;
+  const auto known = [&](double loss) {
+    return result.scored ? nlohmann::ordered_json(loss) : nlohmann::ordered_json();  // null without a target
+  };
+  nlohmann::ordered_json line = {{"step", state.step}, {"tokens", state.tokens}, {"loss", known(result.loss)}};
+  if (result.nll_loss) line["unsmoothed_loss"] = known(*result.nll_loss);
   line.update({{"lr", lr},
                {"grad_norm", result.grad_norm},
                {"tokens_per_s", tokens_per_s},

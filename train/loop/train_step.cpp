@@ -18,7 +18,9 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
   const MicroSteps all{0, hooks.micro_step_limit.value_or(config.train.accumulate)}, mine = ranks.share(all.size());
   // With train.sync_every, each rank takes the mean over its own micro-steps.
   const bool together = config.train.sync_every == 0;
-  const MeanOver mean = objective.mean_over(step, together ? all : mine);
+  const MicroSteps counted = together ? all : mine;
+  const MeanOver mean = objective.mean_over(step, counted);
+  result.scored = objective.step_size(step, counted).targets > 0;
   const std::int64_t least_steps = all.size() / ranks.size();  // the smallest number of micro-steps of a rank
   slab.zero_grad();
   for (std::int64_t micro = mine.begin; micro < mine.end; ++micro) {

@@ -16,6 +16,7 @@ class LayerWatch;
 struct StepResult {
   double loss = 0;  // the minimised loss: the mean over the step's scored targets, with label smoothing and the z-loss
   std::optional<double> nll_loss = {};  // the plain cross-entropy, if the loss is another one (NllLoss)
+  bool scored = false;                  // whether the step had a target; without one its losses say nothing
   double grad_norm = 0;                 // before clipping
   bool given_up = false;  // StepHooks::stop returned true: the weights and states are the ones from before the step
 };

@@ -159,8 +159,7 @@ class Trainer {
     if (result.given_up) return false;
     const StepSize size = objective_.step_size(number, {0, config_.train.accumulate});
     state_.step = number, state_.evaluated = false;
-    state_.tokens += size.tokens;
-    state_.elapsed_s = elapsed();
+    state_.tokens += size.tokens, state_.elapsed_s = elapsed();
     step_s_ = hooks_.clock() - begin;
     const double tokens_per_s = speed_.after_step(size.tokens, step_s_);
     std::optional<double> waiting;
@@ -179,6 +178,7 @@ class Trainer {
                        .steps = budget_.last_step(),
                        .first_step = first_step_,
                        .loss = result.loss,
+                       .scored = result.scored,
                        .lr = lr,
                        .tokens_per_s = tokens_per_s,
                        .elapsed_s = elapsed_here(),

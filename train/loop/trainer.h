@@ -20,6 +20,7 @@ struct ProgressState {
   std::int64_t step = 0, steps = 0;  // steps: the last one, as far as it is known (last_step())
   std::int64_t first_step = 0;       // the number of steps that were done before this process began (resume)
   double loss = 0;                   // StepResult::loss
+  bool scored = true;                // StepResult::scored
   double lr = 0;
   double tokens_per_s = 0;
   double elapsed_s = 0;   // of this process

@@ -141,23 +141,26 @@ TEST_CASE("progress: the loss shown is the mean of the last steps, the first ste
   TrainingLine line(ProgressLine(
                         out, [] { return 0; }, [&] { return now += 100; }),
                     2e6, 1e12);
-  const auto shown_loss = [&](double loss) {
+  const auto shown_loss = [&](double loss, bool scored = true) {
     out.str("");
-    line.step({.step = 1, .steps = 9, .loss = loss, .tokens_per_s = 1e5});
+    line.step({.step = 1, .steps = 9, .loss = loss, .scored = scored, .tokens_per_s = 1e5});
     const std::string text = out.str();
     CHECK(text.find("  20% of peak  ") != std::string::npos);  // 1e5 tokens/s of 2e6 operations, of 1e12
     return std::stod(text.substr(text.find("loss ") + 5));
   };
+  line.step({.step = 1, .steps = 9, .scored = false, .tokens_per_s = 1e5});  // a step without targets has no loss
+  CHECK(out.str().find("loss") == std::string::npos);
   CHECK(shown_loss(4) == doctest::Approx(4).epsilon(1e-4));
   CHECK(shown_loss(2) == doctest::Approx((0.98 * 4 + 2) / 1.98).epsilon(1e-4));
   for (int i = 0; i < 400; ++i) shown_loss(3);
   CHECK(shown_loss(3) == doctest::Approx(3).epsilon(1e-3));
+  CHECK(shown_loss(0, /*scored=*/false) == doctest::Approx(3).epsilon(1e-3));
 }
 
 TEST_CASE("progress: a training by the clock shows its minutes, and its last step once that is known") {
   const auto line = [](bool end_is_known) {
     const TimeBudget::Time time{.done_s = 150, .whole_s = 600, .end_is_known = end_is_known};
-    return fit_line(training_parts({.step = 300, .steps = 1500, .elapsed_s = 20, .time = time}, {}), 0);
+    return fit_line(training_parts({.step = 300, .steps = 1500, .elapsed_s = 20, .time = time}, {.mean_loss = 2}), 0);
   };
   CHECK(line(false).starts_with("step 300  2.5/10 min  25%  loss "));
   CHECK(line(true).starts_with("step 300/1500  2.5/10 min  25%  loss "));

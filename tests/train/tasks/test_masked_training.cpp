@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/ignored_target.h"
@@ -11,6 +12,7 @@
 #include "tests/train/toy.h"
 #include "tokenizer/masked_symbols.h"
 #include "tokenizer/train_tokenizer.h"
+#include "train/run/metrics.h"
 
 using namespace tapeformer;
 
@@ -39,6 +41,7 @@ TEST_CASE("masked training: a step of which nothing is chosen changes no gradien
   CHECK(toy.objective.step_size(1, {0, 1}).tokens == 4 * 18);
   const StepResult result = toy.step(1);
   CHECK(result.loss == 0);
+  CHECK_FALSE(result.scored);
   CHECK(result.grad_norm == 0);
   CHECK_FALSE(toy.objective.can_evaluate());
   const MaskedBatcher rows(toy.data.valid->view(), *toy.data.tokenizer, masked_row_options(toy.resolved, 4));
@@ -49,6 +52,30 @@ TEST_CASE("masked training: a step of which nothing is chosen changes no gradien
   CHECK(nothing.metrics.empty());
   config.data.valid_fraction = 0;
   CHECK(MaskedToy(config).objective.validation().missing == "no validation text");
+}
+
+TEST_CASE("masked training: the metrics have no loss of a step of which nothing is chosen") {
+  const CacheFolder folder;
+  Config config = bert_config(/*pairs=*/true);  // so that unsmoothed_loss is there too
+  config.train.batch = 1;
+  config.train.mlm_probability = 0.05;
+  config.train.steps = 40;
+  config.train.log_every = 1;
+  const auto toy = trained<MaskedToy>(config, folder.path / "run");
+  std::int64_t steps = 0, without = 0;
+  for (const auto& line : read_metrics(RunFolder{folder.path / "run"}.metrics())) {
+    if (!line.contains("loss")) continue;
+    const std::int64_t targets = toy->objective.step_size(line["step"].get<std::int64_t>(), {0, 1}).targets;
+    for (const char* const key : {"loss", "unsmoothed_loss"}) {
+      CHECK(line[key].is_number() == (targets > 0));
+      CHECK(line[key].is_null() == (targets == 0));
+    }
+    ++steps;
+    without += targets == 0;
+  }
+  CHECK(steps == 40);
+  CHECK(without > 0);
+  CHECK(without < 40);
 }
 
 TEST_CASE("masked training: the learned tokenizers of every kind have [PAD], [CLS], [SEP] and [MASK]") {
