@@ -151,7 +151,8 @@ void score_tokens(const Variable& hidden, std::span<const std::int32_t> targets,
     for (std::int64_t i = begin; i < end; ++i) {
       if (targets[i] == kIgnoredTarget) continue;
       const auto row = log_p.span<double>().subspan((i - begin) * log_p.size(1), log_p.size(1));
-      TokenScore score{.nats = -row[targets[i]], .token = targets[i], .position = i + 1};
+      // 0 − ln P, since −ln P of a sure token is −0, which would be printed so.
+      TokenScore score{.nats = 0 - row[targets[i]], .token = targets[i], .position = i + 1};
       check(std::isfinite(score.nats), "the model's predictions are not finite numbers");
       if (top > 0) rank_token(row, targets[i], top, score);
       visit(score);

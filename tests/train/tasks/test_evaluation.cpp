@@ -126,6 +126,24 @@ TEST_CASE("evaluation: ranks and the likeliest tokens are those of the table of 
   CHECK(place == 39);
 }
 
+TEST_CASE("evaluation: the surprisal of a token that the model is sure of is 0, not -0") {
+  Tape tape(no_grad);
+  const Variable hidden = Variable::constant(tape, Tensor::full({2, 1}, DType::f32, 1));
+  const auto logits = [&](const Variable& rows) {
+    const Tensor sure = Tensor::zeros({rows.size(0), 3}, DType::f32);
+    for (std::int64_t row = 0; row < rows.size(0); ++row) sure.data<float>()[3 * row + 1] = 1000;
+    return Variable::constant(tape, sure);
+  };
+  const std::vector<std::int32_t> targets{1, 1};
+  int visited = 0;
+  score_tokens(hidden, targets, logits, 0, [&](const TokenScore& score) {
+    CHECK(score.nats == 0);
+    CHECK_FALSE(std::signbit(score.nats));
+    ++visited;
+  });
+  CHECK(visited == 2);
+}
+
 TEST_CASE("evaluation: a text shorter than the context, and only the first batches") {
   const Gpt model(bigram_config());
   make_bigram(model);
