@@ -1,6 +1,7 @@
 #include "tests/system_calls.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -16,7 +17,20 @@ std::function<int(const std::filesystem::path&)> on_fsync, on_read;
 std::function<void(std::int64_t, std::int64_t)> on_will_need;
 
 rlimit old_limit;
+std::size_t old_stack_bytes = 0;
 void (*old_handler)(int);
+
+// Sets the size of the stacks of new threads, and returns the size before.
+std::size_t set_stack_bytes(std::size_t bytes) {
+  pthread_attr_t attributes;
+  std::size_t before = 0;
+  ::pthread_getattr_default_np(&attributes);
+  ::pthread_attr_getstacksize(&attributes, &before);
+  ::pthread_attr_setstacksize(&attributes, bytes);
+  ::pthread_setattr_default_np(&attributes);
+  ::pthread_attr_destroy(&attributes);
+  return before;
+}
 
 std::filesystem::path path_of(int fd) { return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)); }
 
@@ -38,6 +52,9 @@ FileSizeLimit::~FileSizeLimit() {
   ::setrlimit(RLIMIT_FSIZE, &old_limit);
   ::signal(SIGXFSZ, old_handler);
 }
+
+NoThreads::NoThreads() { old_stack_bytes = set_stack_bytes(std::size_t{1} << 47); }
+NoThreads::~NoThreads() { set_stack_bytes(old_stack_bytes); }
 
 WillNeedHook::WillNeedHook(std::function<void(std::int64_t, std::int64_t)> called) { on_will_need = std::move(called); }
 WillNeedHook::~WillNeedHook() { on_will_need = nullptr; }

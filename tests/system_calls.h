@@ -32,6 +32,14 @@ struct FileSizeLimit {
   FileSizeLimit& operator=(const FileSizeLimit&) = delete;
 };
 
+// A system that has no memory for the stack of another thread: none can be made.
+struct NoThreads {
+  NoThreads();
+  ~NoThreads();
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+};
+
 // `called` sees which bytes of files are asked for with POSIX_FADV_WILLNEED.
 struct WillNeedHook {
   explicit WillNeedHook(std::function<void(std::int64_t offset, std::int64_t bytes)> called);

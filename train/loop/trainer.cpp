@@ -280,19 +280,19 @@ class Trainer {
     if (metrics_) state_.metrics = metrics_->mark();
     auto checkpoint = stage_checkpoint(run_, objective_.model(), optimizer_, state_, options, ranks_);
     if (!ranks_.is_root()) return;
-    auto publish = [this, step = state_.step, is_best = state_.best_step == state_.step, kept = kept_best(state_),
-                    checkpoint = std::shared_ptr(std::move(checkpoint))] {
+    const auto publish = [this, step = state_.step, is_best = state_.best_step == state_.step, kept = kept_best(state_),
+                          checkpoint = std::shared_ptr(std::move(checkpoint))] {
       metrics_->sync();
       require_folder();
       checkpoint->publish();
       if (is_best) mark_best(run_, step);
       prune_checkpoints(run_, config_.checkpoint.keep, config_.checkpoint.average, kept);
     };
-    publishing_ = std::async(std::launch::async | std::launch::deferred, std::move(publish));
+    // std::async() gets a copy: a moved function would be lost if the system had no thread, before it is deferred.
+    publishing_ = std::async(std::launch::async | std::launch::deferred, publish);
   }
 
-  // Returns whether the publication has ended. Also true if it was deferred because the system had no thread for it:
-  // then finish_publishing() runs it.
+  // Whether the publication has ended, or was deferred for want of a thread: then finish_publishing() runs it.
   bool publishing_ended() const {
     return publishing_.valid() && publishing_.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
   }

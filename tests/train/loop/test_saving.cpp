@@ -217,6 +217,16 @@ TEST_CASE("saving: a disk that is full ends the training, and leaves the checkpo
   CHECK_FALSE(f.has(".step-000003.partial"));
 }
 
+TEST_CASE("saving: where the system has no thread for it, checkpoints are published all the same") {
+  Config config = saving_config();
+  config.eval.every = 0;
+  Fixture f(config);
+  const NoThreads none;
+  CHECK(f.train({}) == TrainEnd::finished);
+  CHECK(list_checkpoints(f.run) == Steps{4, 6});
+  CHECK(latest_step(f.run) == 6);
+}
+
 TEST_CASE("saving: an error of the disk is told soon, not when the next checkpoint is due") {
   Config config = saving_config();
   config.train.steps = 50'000;  // far more than an fsync takes
