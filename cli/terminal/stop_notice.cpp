@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <system_error>
 
 #include "core/error.h"
 
@@ -15,14 +16,18 @@ std::string stop_text(const TrainingPace::Now& now) {
 }
 
 StopNotice::StopNotice(std::function<bool()> requested, const TrainingPace& pace,
-                       std::function<void(const std::string&)> notify, double patience_s)
-    : thread_([this, requested = std::move(requested), &pace, notify = std::move(notify), patience_s] {
-        constexpr double kLook_s = 0.1;
-        while (!requested()) {
-          if (ended_within(kLook_s)) return;
-        }
-        if (!ended_within(patience_s)) notify(stop_text(pace.now()));
-      }) {}
+                       std::function<void(const std::string&)> notify, double patience_s) {
+  try {
+    thread_ = std::thread([this, requested = std::move(requested), &pace, notify = std::move(notify), patience_s] {
+      constexpr double kLook_s = 0.1;
+      while (!requested()) {
+        if (ended_within(kLook_s)) return;
+      }
+      if (!ended_within(patience_s)) notify(stop_text(pace.now()));
+    });
+  } catch (const std::system_error&) {  // the system has no thread for it
+  }
+}
 
 StopNotice::~StopNotice() {
   {
@@ -30,7 +35,7 @@ StopNotice::~StopNotice() {
     ended_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 bool StopNotice::ended_within(double seconds) {

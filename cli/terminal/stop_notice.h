@@ -15,7 +15,7 @@ namespace tapeformer {
 std::string stop_text(const TrainingPace::Now& now);
 
 // A thread that lives as long as the training. If the training still runs `patience_s` after a stop was requested, the
-// thread says once when it will end.
+// thread says once when it will end. If the system refuses the thread, nothing is said.
 class StopNotice {
  public:
   // `requested` and `notify` are called on that thread.

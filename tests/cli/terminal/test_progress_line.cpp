@@ -14,6 +14,7 @@
 #include "cli/terminal/training_line.h"
 #include "core/error.h"
 #include "core/text/numbers.h"
+#include "tests/system_calls.h"
 
 using namespace tapeformer;
 
@@ -345,5 +346,8 @@ TEST_CASE("stop notice: a training that goes on after a stop was requested says 
   {
     const StopNotice quick([] { return true; }, pace, [&](const std::string&) { ++lines; }, 1000);
   }
+  CHECK(lines == 1);
+  const NoThreads none;  // nor does one to which the system gives no thread, which goes on without
+  CHECK_NOTHROW(StopNotice([] { return true; }, pace, [&](const std::string&) { ++lines; }, 0));
   CHECK(lines == 1);
 }
