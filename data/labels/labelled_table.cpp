@@ -231,7 +231,7 @@ LabelFormat format_of(std::string_view text, const std::string& origin, const Ta
                       const LabelledFileOptions& format) {
   if (format.format != LabelFormat::automatic) return format.format;
   const std::string ending = lower(uncompressed_name(origin).extension().string());
-  if (is_json_lines(lower(origin))) return LabelFormat::jsonl;
+  if (is_json_lines(origin)) return LabelFormat::jsonl;
   if (ending == ".csv") return LabelFormat::csv;
   if (shape.sentences) {
     return ending == ".conll" || ending == ".conllu" || seems_conll(text) ? LabelFormat::conll : LabelFormat::tsv;

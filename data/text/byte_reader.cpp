@@ -30,6 +30,13 @@ struct Suffix {
 };
 constexpr std::array<Suffix, 2> kSuffixes = {{{".gz", Compression::gzip}, {".zst", Compression::zstandard}}};
 
+// The end of a name, such as ".gz", in small letters: other systems write ".GZ" too.
+std::string ending_of(const fs::path& path) {
+  std::string ending = path.extension().string();
+  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return ending;
+}
+
 std::string system_message() { return std::generic_category().message(errno); }
 
 class PlainReader : public ByteReader {
@@ -203,8 +210,9 @@ bool looks_binary(std::string_view text) {
 }  // namespace
 
 Compression compression_of(const fs::path& path) {
+  const std::string ending = ending_of(path);
   for (const Suffix& suffix : kSuffixes) {
-    if (path.extension() == suffix.end) return suffix.compression;
+    if (ending == suffix.end) return suffix.compression;
   }
   return Compression::none;
 }
@@ -214,7 +222,7 @@ fs::path uncompressed_name(const fs::path& path) {
 }
 
 bool is_json_lines(const fs::path& path) {
-  const fs::path ending = uncompressed_name(path).extension();
+  const std::string ending = ending_of(uncompressed_name(path));
   return ending == ".jsonl" || ending == ".ndjson";
 }
 

@@ -24,11 +24,13 @@ bool is_read_once(const std::filesystem::path& path);
 
 enum class Compression { none, gzip, zstandard };
 
-// The compression, from the end of the name: .gz is gzip, .zst is Zstandard. Standard input is not decompressed.
+// The compression, from the end of the name: .gz is gzip, .zst is Zstandard, in small or capital letters. Standard
+// input is not decompressed.
 Compression compression_of(const std::filesystem::path& path);
 // The name without the ending of the compression: a.jsonl.gz becomes a.jsonl.
 std::filesystem::path uncompressed_name(const std::filesystem::path& path);
-// Whether the name says that each line is an object of JSON: .jsonl or .ndjson, also before .gz and .zst.
+// Whether the name says that each line is an object of JSON: .jsonl or .ndjson, also before .gz and .zst, in small or
+// capital letters.
 bool is_json_lines(const std::filesystem::path& path);
 
 // Called while a read waits for its input. If it throws, the read ends with that exception.

@@ -26,7 +26,7 @@ constexpr std::size_t kReadBytes = 1 << 20;
 constexpr std::int64_t kSettleSeconds = 3;
 
 // A part of every stamp: increase it when the way of reading files changes, to make stored summaries of texts invalid.
-constexpr std::uint64_t kReadingVersion = 3;
+constexpr std::uint64_t kReadingVersion = 4;
 
 // Whether the four hexadecimal digits at `at` are a half of a surrogate pair: the first (D800 to DBFF) or the second.
 enum class Half { none, first, second };

@@ -143,6 +143,8 @@ TEST_CASE("text source: a line of JSON is a document, whatever is said of plain 
   CHECK(read({plain}, DocumentEnd::line) == expected);
   CHECK(read({folder.write("a.jsonl.gz", gzip(lines))}) == expected);
   CHECK(read({folder.write("a.ndjson", lines)}) == expected);
+  CHECK(read({folder.write("A.JSONL", lines)}) == expected);
+  CHECK(read({folder.write("A.Jsonl.GZ", gzip(lines))}) == expected);
   CHECK(read({folder.write("a.jsonl.zst", zstd(lines))}) == expected);
   CHECK(read({folder.write("b.txt", "plain\n"), plain}) == "plain\n|" + expected);
   CHECK(read({folder.write("c.jsonl", "{\"body\": \"x\"}\n")}, {DocumentEnd::none, "body"}) == "x#");
