@@ -3,7 +3,9 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
+#include <system_error>
 
 #include "core/error.h"
 #include "data/text/byte_reader.h"
@@ -44,12 +46,25 @@ void add_path(const fs::path& path, std::vector<fs::path>& found) {
   }
 }
 
+// The folder that the search for a pattern could not list, and why.
+thread_local std::string refused;
+
+// glob() calls this for what it cannot list. Returns whether the search ends there: it goes on if there is no folder.
+int end_at_refused(const char* folder, int error) {
+  if (error == ENOENT || error == ENOTDIR || error == ELOOP) return 0;
+  refused = str_cat(folder, ": ", std::generic_category().message(error));
+  return 1;
+}
+
+// A folder that cannot be listed is an error, as in add_folder(): it may have files that match.
 void add_matches(const std::string& pattern, std::vector<fs::path>& found) {
   glob_t matches{};
-  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches) == 0) {
-    for (std::size_t i = 0; i < matches.gl_pathc; ++i) add_path(matches.gl_pathv[i], found);
-  }
+  const int status = ::glob(pattern.c_str(), GLOB_NOSORT, end_at_refused, &matches);
+  std::vector<fs::path> paths;
+  for (std::size_t i = 0; status == 0 && i < matches.gl_pathc; ++i) paths.emplace_back(matches.gl_pathv[i]);
   ::globfree(&matches);
+  check(status != GLOB_ABORTED, pattern, ": cannot list ", refused);
+  for (const fs::path& path : paths) add_path(path, found);
 }
 
 // Two paths of one file have the same place, whatever links lead to it. A pipe has no place but its name.

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include "core/error.h"
 #include "data/text/text_files.h"
@@ -80,4 +81,26 @@ TEST_CASE("expand inputs: errors for what names no file") {
   CHECK_THROWS_WITH_AS(expand({root + "/none"}), ("no such file or folder: " + root + "/none").c_str(), Error);
   CHECK_THROWS_WITH_AS(expand({root + "/*.txt"}), ("no files match " + root + "/*.txt").c_str(), Error);
   CHECK_THROWS_WITH_AS(expand({root}), ("no files in folder " + root).c_str(), Error);
+}
+
+TEST_CASE("expand inputs: a folder that cannot be listed is an error, also for a pattern") {
+  const TempFolder folder;
+  folder.write("a.txt", "a");
+  const std::string root = folder.path.string(), reason = "cannot list " + root + ": Too many open files";
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{0, before.rlim_max};
+  const auto error_of = [&](const std::string& input) {
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    std::string message;
+    try {
+      expand({input});
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    return message;
+  };
+  CHECK(error_of(root) == reason);
+  CHECK(error_of(root + "/*.txt") == root + "/*.txt: " + reason);
 }
