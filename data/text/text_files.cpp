@@ -113,6 +113,7 @@ std::vector<fs::path> expand_inputs(std::span<const std::string> inputs) {
       add_matches(input, found);
       check(!found.empty(), "no files match ", input);
     } else {
+      check(!unreachable, "cannot look at ", input, ": ", unreachable.message());
       fail("no such file or folder: ", input);
     }
     std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });

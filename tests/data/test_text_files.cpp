@@ -81,6 +81,9 @@ TEST_CASE("expand inputs: errors for what names no file") {
   CHECK_THROWS_WITH_AS(expand({root + "/none"}), ("no such file or folder: " + root + "/none").c_str(), Error);
   CHECK_THROWS_WITH_AS(expand({root + "/*.txt"}), ("no files match " + root + "/*.txt").c_str(), Error);
   CHECK_THROWS_WITH_AS(expand({root}), ("no files in folder " + root).c_str(), Error);
+  fs::create_symlink("loop", folder.path / "loop");
+  CHECK_THROWS_WITH_AS(expand({root + "/loop"}),
+                       ("cannot look at " + root + "/loop: Too many levels of symbolic links").c_str(), Error);
 }
 
 TEST_CASE("expand inputs: a folder that cannot be listed is an error, also for a pattern") {
