@@ -13,6 +13,7 @@
 #include "cli/terminal/terminal.h"
 #include "data/labels/conll.h"
 #include "data/labels/labelled_table.h"
+#include "data/text/encode_text.h"
 #include "tasks/labels/labelled_rows.h"
 #include "tasks/labels/trained_classifier.h"
 
@@ -67,6 +68,7 @@ class Predictor {
     }
     if (is_conll()) end_sentence();
     flush();
+    warn_of_unknown(unknown_, tokens_, *run_.tokenizer, is_conll() ? "the words" : "the lines");
     check(refused_ == 0, "predict: ", refused_, " of ", added_, is_conll() ? " sentences " : " lines ",
           refused_ == 1 ? "has" : "have", " no answer; the errors above say why");
   }
@@ -137,6 +139,9 @@ class Predictor {
       log_warning("{}longer than the model's context of {} tokens: its last {} are not read", where,
                   run_.model->encoder().context().value_or(0), pending.cut_tokens);
     }
+    for (const LabelledRow& row : rows) {
+      unknown_ += count_unknown(row.ids, *run_.tokenizer), tokens_ += std::ssize(row.ids);
+    }
     pending_.push_back(std::move(pending));
     std::ranges::move(rows, std::back_inserter(rows_));
     if (std::ssize(rows_) >= arguments_.batch) flush();
@@ -189,7 +194,8 @@ class Predictor {
   const RowEncoder encoder_;
   std::int64_t number_ = 0, begin_ = 1;  // numbers of the last line, and of the first line of a sentence
   std::int64_t added_ = 0, refused_ = 0;
-  std::size_t columns_ = 0;  // for CoNLL: the columns of the first word's line; 0 before that
+  std::int64_t unknown_ = 0, tokens_ = 0;  // of all rows
+  std::size_t columns_ = 0;                // for CoNLL: the columns of the first word's line; 0 before that
   std::vector<std::pair<std::string, bool>> sentence_;  // PendingExample::lines of the current sentence
   bool has_words_ = false;
   std::vector<PendingExample> pending_;
