@@ -88,6 +88,8 @@ std::string read_text_file(const fs::path& path, TextNotes& notes) {
     text.resize(size + count);
   }
   check(!text.empty(), path.string(), " is empty, expected text");
+  check(!text.starts_with("\xFF\xFE") && !text.starts_with("\xFE\xFF"), path.string(),
+        " is in UTF-16, expected UTF-8 (iconv -f UTF-16 -t UTF-8 converts it)");
   text.shrink_to_fit();
   return text;
 }

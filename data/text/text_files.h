@@ -11,7 +11,7 @@
 namespace tapeformer {
 
 // Reads the whole text of a file, decompressed according to its name and without a byte order mark. Adds its problems
-// to `notes`. Throws Error as open_bytes() does, and for a file without text.
+// to `notes`. Throws Error as open_bytes() does, and for a file without text or with the byte order mark of UTF-16.
 std::string read_text_file(const std::filesystem::path& path, TextNotes& notes);
 // Reads the text without adding notes.
 std::string read_text_file(const std::filesystem::path& path);

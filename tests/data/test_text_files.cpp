@@ -31,6 +31,15 @@ TEST_CASE("text file: its text, decompressed and without a byte order mark; erro
                     only = folder.write("only", "\xEF\xBB\xBF").string();
   CHECK_THROWS_WITH_AS(read_text_file(empty), (empty + " is empty, expected text").c_str(), Error);
   CHECK_THROWS_WITH_AS(read_text_file(only), (only + " is empty, expected text").c_str(), Error);
+  using namespace std::string_literals;
+  for (const std::string& wide : {"\xFF\xFE"
+                                  "a\0\n\0"s,
+                                  "\xFE\xFF\0a\0\n"s}) {
+    const std::string path = folder.write("wide.txt", wide).string();
+    CHECK_THROWS_WITH_AS(read_text_file(path),
+                         (path + " is in UTF-16, expected UTF-8 (iconv -f UTF-16 -t UTF-8 converts it)").c_str(),
+                         Error);
+  }
   CHECK_THROWS_WITH_AS(read_text_file(folder.path), (folder.path.string() + " is a folder, expected a file").c_str(),
                        Error);
   const std::string missing = (folder.path / "none").string();
