@@ -48,6 +48,24 @@ struct LabelKinds {
   std::int64_t total = 0;
 };
 
+std::string_view without_spaces_around(std::string_view label) {
+  constexpr const char* kSpaces = " \t\r";
+  const std::size_t begin = label.find_first_not_of(kSpaces);
+  return begin == label.npos ? "" : label.substr(begin, label.find_last_not_of(kSpaces) + 1 - begin);
+}
+
+// Warns of the first label that is another one but for white space around it.
+void warn_of_spaces(const std::string& file, const LabelKinds& kinds, std::vector<std::string>& warnings) {
+  std::unordered_map<std::string_view, std::string_view> seen;
+  for (const std::string& label : kinds.names) {
+    const auto [other, is_new] = seen.emplace(without_spaces_around(label), label);
+    if (is_new) continue;
+    warnings.push_back(str_cat(file, ": the labels \"", other->second, "\" and \"", label,
+                               "\" are two, which differ by white space alone"));
+    return;
+  }
+}
+
 // Warns if the labels look like another column: there are more different labels than texts, or many labels that occur
 // only a few times each.
 void warn_of_labels(const std::string& file, std::span<const LabelledExample> examples, const LabelKinds& kinds,
@@ -179,7 +197,10 @@ LabelledData read_labelled_data(const ResolvedConfig& config, KnownVocabulary kn
   result.train = read(data.labels);
   const LabelKinds all(result.train);
   check(all.total > 0, data.labels, ": expected examples with labels, got none");
-  if (!task.extracts_span) warn_of_labels(data.labels, result.train, all, result.warnings);
+  if (!task.extracts_span) {
+    warn_of_spaces(data.labels, all, result.warnings);
+    warn_of_labels(data.labels, result.train, all, result.warnings);
+  }
   result.valid = data.valid_labels.empty()
                      ? hold_out(result.train, data.valid_fraction, static_cast<std::uint64_t>(data.seed))
                      : read(data.valid_labels);

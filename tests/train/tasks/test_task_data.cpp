@@ -124,6 +124,8 @@ TEST_CASE("task data: swapped columns, and a first line that names columns, are 
   }
   CHECK(warnings(tags, "tag").empty());
   CHECK(mentions(warnings(swapped_tags, "tag"), "90 labels of 30 kinds beside 2 kinds of texts"));
+  CHECK(mentions(warnings("up \tit rose\n" + good),
+                 "labels.tsv: the labels \"up \" and \"up\" are two, which differ by"));
   CHECK(mentions(warnings("rating\tthe review\n" + good), "the first label, rating, is the only one that does not"));
   CHECK(read("Label\tText\n" + good, "classify").labels == std::vector<std::string>{"up", "down"});
   CHECK(
