@@ -26,13 +26,13 @@ while [ $# -gt 0 ]; do
 done
 [ -z "${TAPEFORMER:-}" ] || TAPEFORMER=$(realpath -m -- "$TAPEFORMER")
 cd "$(dirname "$(readlink -f "$0")")/.."
-program=$(realpath -m "${TAPEFORMER:-build/tapeformer}")
+program=$(realpath -m "${TAPEFORMER:-build/tapeformer}") out=$(realpath -ms -- "$out")
 [ -x "$program" ] || { echo "tour.sh: $program is not there: scripts/build.sh makes it" >&2; exit 1; }
+export PATH=$out/bin:$PATH ROOT=$PWD
 
 exec perl -CSDA -Mutf8 - "$quick" "$page" "$out" "$program" "$PWD" ${sections[@]+"${sections[@]}"} <<'PERL'
 use strict;
 use warnings;
-use Cwd qw(abs_path);
 use File::Path qw(make_path remove_tree);
 use JSON::PP;
 use Time::HiRes qw(time);
@@ -114,12 +114,9 @@ my @blocks = grep { my $block = $_; !@sections || grep { index($block->{section}
 @blocks = grep { $_->{quick} } @blocks if $quick;
 die "$page: no block is chosen\n" unless @blocks;
 make_path($out);
-$out = abs_path($out);
 make_path("$out/bin");
 unlink "$out/bin/tapeformer";
 symlink $program, "$out/bin/tapeformer" or die "cannot link $program: $!\n";
-$ENV{PATH} = "$out/bin:$ENV{PATH}";
-$ENV{ROOT} = $root;
 
 my (@failures, $folder, $section, $count);
 my $begin = time;

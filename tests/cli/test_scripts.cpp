@@ -76,13 +76,15 @@ TEST_CASE("scripts: a folder that is named from another folder is meant from the
   CHECK(demo.exit_code == 1);
   CHECK(demo.tells("/elsewhere/mine exists already: remove it"));
 
-  box.write("page.md", "# A page\n\n```sh quick\necho text\n```\n→ `text`\n");
+  box.write("page.md",
+            "# A page\n\n```sh quick\ntype -P tapeformer | tee ../../../../page.out\n```\n→ `/bin/tapeformer`\n");
   const Outcome tour =
-      box.shell("cd elsewhere; TAPEFORMER=../../bin/cmake ../scripts/tour.sh --page ../../page.md --out tour");
+      box.shell("cd elsewhere; TAPEFORMER=../../bin/cmake ../scripts/tour.sh --page ../../page.md --out T\u00e9");
   INFO(tour.out);
   INFO(tour.err);
   CHECK(tour.exit_code == 0);
-  CHECK(fs::exists(box.root / "elsewhere/tour/a-page/1.out"));
+  CHECK(fs::exists(box.root / "elsewhere/T\u00e9/a-page/1.out"));
+  CHECK(box.read("page.out") == (fs::canonical(box.root) / "elsewhere/T\u00e9/bin/tapeformer").string() + "\n");
 
   const Outcome unbuilt = box.shell("unset TAPEFORMER; cd elsewhere; ../scripts/tour.sh --quick");
   CHECK(unbuilt.exit_code == 1);
