@@ -101,6 +101,24 @@ void seal(const fs::path& staging, std::int64_t step, const Json& state) {
   sync_to_disk(staging);
 }
 
+// Returns the fields of a checkpoint's state.json; none if it is damaged, which whoever uses it will report.
+Json state_unless_damaged(const RunFolder& run, std::int64_t step) {
+  try {
+    return read_checkpoint_state(run.checkpoint(step));
+  } catch (const IoError&) {
+    throw;
+  } catch (const std::exception&) {
+    return Json::object();
+  }
+}
+
+// Returns the steps of the best evaluations that a checkpoint knows: a run that goes back to it needs their weights.
+std::vector<std::int64_t> bests_of(const RunFolder& run, std::int64_t step) {
+  const Json state = state_unless_damaged(run, step);
+  return {state.value("best_step", std::int64_t{0}),
+          state.value("scheduled_best", Json::object()).value("step", std::int64_t{0})};
+}
+
 // Does one search for newest_valid_checkpoint(). Throws CheckpointGone when a checkpoint that it reads is removed or
 // replaced meanwhile.
 NewestCheckpoint search_newest(const RunFolder& run) {
@@ -228,15 +246,7 @@ std::vector<std::int64_t> list_checkpoints(const RunFolder& run) {
 
 std::vector<std::int64_t> list_regular_checkpoints(const RunFolder& run) {
   std::vector<std::int64_t> steps = list_checkpoints(run);
-  std::erase_if(steps, [&](std::int64_t step) {
-    try {
-      return !read_checkpoint_state(run.checkpoint(step)).value("regular", true);
-    } catch (const IoError&) {
-      throw;
-    } catch (const std::exception&) {
-      return false;  // damaged: whoever uses it will report it
-    }
-  });
+  std::erase_if(steps, [&](std::int64_t step) { return !state_unless_damaged(run, step).value("regular", true); });
   return steps;
 }
 
@@ -266,6 +276,10 @@ void prune_checkpoints(const RunFolder& run, std::int64_t keep, std::int64_t ave
   };
   keep_last(steps, keep);
   if (average > 0) keep_last(list_regular_checkpoints(run), average);
+  const std::set<std::int64_t> newest = kept;
+  for (const std::int64_t step : newest) {
+    for (const std::int64_t best : bests_of(run, step)) kept.insert(best);
+  }
   if (also > 0) kept.insert(also);
   for (const auto& named : {best_step(run), latest_step(run)}) {
     if (named) kept.insert(*named);

@@ -244,6 +244,26 @@ TEST_CASE("checkpoint: pruning keeps the last ones, the best and the latest") {
   CHECK(best_step(f.run) == 2);
 }
 
+TEST_CASE("checkpoint: pruning keeps what was the best when a kept one was saved") {
+  const CheckpointedRun f;
+  const auto publish = [&](std::int64_t step, const Json& state) {
+    StagedCheckpoint(f.run, step, state, [](const fs::path& staging) {
+      write_file(staging / "model.safetensors", "weights");
+    }).publish();
+  };
+  publish(1, {{"best_step", 1}});
+  publish(2, {{"best_step", 2}});
+  publish(3, {{"best_step", 2}});
+  publish(4, {{"best_step", 2}, {"scheduled_best", {{"loss", 1.5}, {"step", 1}}}});
+  publish(5, {{"best_step", 5}});
+  mark_best(f.run, 5);
+  prune_checkpoints(f.run, 2);
+  CHECK(list_checkpoints(f.run) == Steps{1, 2, 4, 5});  // a run that goes back to step 4 has its best ones
+  publish(6, {{"best_step", 5}});
+  prune_checkpoints(f.run, 2);
+  CHECK(list_checkpoints(f.run) == Steps{5, 6});
+}
+
 TEST_CASE("checkpoint: going back to a step leaves later ones behind") {
   const CheckpointedRun f({1, 2, 3, 4});
   mark_best(f.run, 3);
