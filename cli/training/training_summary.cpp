@@ -71,8 +71,10 @@ void print_weights(const ResolvedConfig& config, const UsableCheckpoint& meant, 
 void print_verdict(const ResolvedConfig& config, const Objective& objective, const TrainingState& state,
                    std::span<const nlohmann::ordered_json> metrics) {
   if (!config.task_row().losses_compare) return;
-  VerdictFacts facts{
-      .best_step = state.best_step, .terms_since = state.terms_since, .generated = !config.data.corpus.empty()};
+  VerdictFacts facts{.best_step = state.best_step,
+                     .terms_since = state.terms_since,
+                     .dropout = config.train.lora_dropout > 0,
+                     .generated = !config.data.corpus.empty()};
   if (const std::int64_t tokens = objective.facts().tokens; tokens > 0) {
     facts.passes = static_cast<double>(state.tokens) / static_cast<double>(tokens);
   }

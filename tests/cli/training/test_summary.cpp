@@ -136,6 +136,15 @@ TEST_CASE("summary: it says in plain words what the curves show") {
   CHECK(has(outcome.out, ": a longer training would probably lower it further\n"));
 }
 
+TEST_CASE("summary: the training loss of adapters is measured with their dropout") {
+  const Sandbox box("gpt");
+  box.train("base", "--train.steps 40");
+  const std::string adapters =
+      "train tiny.toml --train.init_from base --model.dropout 0 --train.lora.rank 2 --train.steps 8 --eval.every 0";
+  CHECK(has(box.succeed(adapters + " --train.lora.dropout 0.9 --out dropout").out, " training loss (with dropout), "));
+  CHECK_FALSE(has(box.succeed(adapters + " --out plain").out, "with dropout"));
+}
+
 TEST_CASE("summary: a sample is what generate makes of the prompt" * long_test()) {
   const Sandbox box("gpt");
   const std::string prompt = " --train.sample_prompt The --train.sample_tokens 12";
