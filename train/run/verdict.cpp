@@ -99,7 +99,7 @@ std::vector<std::string> training_verdict(std::span<const nlohmann::ordered_json
   if (const std::string course = course_text(curve, cooling(lines)); !course.empty()) verdict.push_back(course);
   if (facts.generated || last.validation < kLearned || !last.training) return verdict;
   if (last.validation <= kEqual * *last.training) {
-    verdict.push_back(equal_text(*last.training, last.validation, facts.dropout));
+    if (curve.size() > 1) verdict.push_back(equal_text(*last.training, last.validation, facts.dropout));
   } else if (last.validation > kFar * *last.training && facts.passes) {
     verdict.push_back(far_text(*last.training, last.validation, *facts.passes));
   }

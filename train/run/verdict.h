@@ -32,7 +32,8 @@ struct VerdictFacts {
 //
 // and the second one follows unless the loss has risen, the data is generated, or the loss is below 0.05:
 //
-//   equal          the last validation loss is at most 2 % above the training loss
+//   equal          the last validation loss is at most 2 % above the training loss; not for the first evaluation, whose
+//                  training loss contains those of the beginning, which are larger than it has become
 //   far above      it is more than 10 % above, and it is known how often the training data was read
 std::vector<std::string> training_verdict(std::span<const nlohmann::ordered_json> lines, const VerdictFacts& facts);
 
