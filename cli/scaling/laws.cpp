@@ -28,6 +28,7 @@ using Member = std::optional<double> ScalingRun::*;
 struct LawKind {
   const char* name;
   std::vector<const char*> of;
+  std::string unpredicted;  // why it predicts no loss of an N and a D; empty if it does
 };
 
 // Trainings with equal N, D and C become one, with the mean of their losses. A file may give C without D.
@@ -101,6 +102,17 @@ double log_correlation(const std::vector<ScalingPoint>& points) {
   return products[2] / std::sqrt(products[0] * products[1]);
 }
 
+// Returns why L(C) predicts no loss at C = 6ND: a file may count C in another way or unit, such as PF-days. Empty if no
+// training shows that.
+std::string why_not_at_6nd(const std::vector<ScalingRun>& runs) {
+  constexpr double kEqual = 0.05;  // numbers of a file may be rounded
+  const auto is_other = [](const ScalingRun& run) {
+    if (!run.parameters || !run.tokens || !run.flops) return false;
+    return std::abs(*run.flops / (6 * *run.parameters * *run.tokens) - 1) > kEqual;
+  };
+  return std::ranges::any_of(runs, is_other) ? "C is not 6ND in these trainings" : "";
+}
+
 // Why the law cannot be fitted to these points; "" if it can.
 std::string obstacle(const LawKind& kind, const std::vector<ScalingPoint>& points, const ScalingFitOptions& options) {
   const std::size_t least = scaling_parameters(1, options) + 1;
@@ -163,10 +175,13 @@ Json law_json(const LawKind& kind, const std::vector<ScalingPoint>& points, cons
     json["places"] = Json::array();
     for (const ScalingPoint& point : points) json["places"].push_back(Json::array({point.x[0], point.loss}));
     const double last = points.back().x[0];
-    json["curve"] = curve_of(fit, points.front().x[0], std::max(kBeyond * last, x.empty() ? last : x[0]));
+    const bool predicts = !x.empty() && kind.unpredicted.empty();
+    json["curve"] = curve_of(fit, points.front().x[0], std::max(kBeyond * last, predicts ? x[0] : last));
   }
   json["prediction"] = Json();
-  if (!x.empty()) {
+  if (!x.empty() && !kind.unpredicted.empty()) {
+    json["unpredicted"] = kind.unpredicted;
+  } else if (!x.empty()) {
     const Json loss = estimate(fit, [&](const ScalingLaw& law) { return law.loss(x); });
     json["prediction"] = {{"x", x}, {"loss", loss["value"]}, {"low", loss["low"]}, {"high", loss["high"]}};
   }
@@ -198,6 +213,7 @@ std::string law_text(const Json& law) {
         {"  predicted at " + joined(at, ", "),
          with_interval({{"value", prediction["loss"]}, {"low", prediction["low"]}, {"high", prediction["high"]}})});
   }
+  if (law.contains("unpredicted")) rows.push_back({"  not predicted", law["unpredicted"].get<std::string>()});
   return text + Table::fitted(std::move(rows)).text();
 }
 
@@ -231,10 +247,10 @@ Json laws_json(const ScalingRuns& runs, const LawsRequest& request) {
   const bool grid = pairs.empty() || (different(pairs, 0) > 1 && different(pairs, 1) > 1);
   const ScalingFitOptions options{.irreducible = request.irreducible};
   const std::pair<LawKind, std::vector<ScalingPoint>> laws[] = {
-      {{"L(N)", {"N"}}, best_of_each(means, &ScalingRun::parameters)},
-      {{"L(D)", {"D"}}, best_of_each(means, &ScalingRun::tokens)},
-      {{"L(C)", {"C"}}, frontier(best_of_each(means, &ScalingRun::flops))},
-      {{"L(N, D)", {"N", "D"}}, pairs}};
+      {{"L(N)", {"N"}, ""}, best_of_each(means, &ScalingRun::parameters)},
+      {{"L(D)", {"D"}, ""}, best_of_each(means, &ScalingRun::tokens)},
+      {{"L(C)", {"C"}, why_not_at_6nd(runs.runs)}, frontier(best_of_each(means, &ScalingRun::flops))},
+      {{"L(N, D)", {"N", "D"}, ""}, pairs}};
   for (const auto& [kind, points] : laws) {
     std::string why = obstacle(kind, points, options);
     if (why.empty() && kind.name == std::string_view("L(C)") && !grid)

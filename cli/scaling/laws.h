@@ -25,7 +25,9 @@ std::optional<double> irreducible_loss(const std::string& option, const ScalingR
 //   {"unit", "runs": [{"name", "N", "D", "C", "loss"}], "laws": [{"law": "L(N)", "of": ["N"], "points", "fitted"
 //   (whether the irreducible loss is), "irreducible": {"value", "low", "high"}, "terms": [{"exponent": {"value", "low",
 //   "high"}, "scale": {…}}], "residual", "places" (of its points: [[x, loss]]), "curve": {"x", "loss", "low", "high"},
-//   "prediction": {"x", "loss", "low", "high"} or null}], "skipped": [{"law", "why"}]}.
+//   "prediction": {"x", "loss", "low", "high"} or null, "unpredicted" (why it is null, though the training is given)}],
+//   "skipped": [{"law", "why"}]}.
+// L(C) predicts at C = 6ND, and nothing if C is another number in the trainings.
 // "low" and "high" hold 90 % of the bootstrap. L(N, D) has no places and no curve. Throws Error if no law is fitted.
 nlohmann::ordered_json laws_json(const ScalingRuns& runs, const LawsRequest& request);
 

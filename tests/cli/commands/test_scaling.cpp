@@ -77,6 +77,21 @@ TEST_CASE("scaling fit: laws of a file of points, and what they predict") {
   box.write("costs.csv", "N,C,loss\n1e5,2e12,1.5\n1e5,1e12,2\n4e5,1e12,2\n4e5,2e12,1\n16e5,1e12,2\n16e5,2e12,0.75\n");
   const Json costs = json_of(box, "scaling fit costs.csv --entropy 0.5 --json");
   CHECK(law_of(costs, "L(N)")["terms"][0]["exponent"]["value"].get<double>() == Approx(0.5).epsilon(1e-6));
+
+  // A file may count C in PF-days: what 6ND is in those is not known.
+  std::string days;
+  for (std::size_t i = 0; i < grid["runs"].size(); ++i) {
+    Json run = grid["runs"][i];
+    run["C"] = run["C"].get<double>() / 8.64e19;
+    days += run.dump() + "\n";
+  }
+  box.write("days.jsonl", days);
+  const std::string wanted = "scaling fit days.jsonl --parameters 1e8 --tokens 1e10";
+  const Json of_days = json_of(box, wanted + " --json");
+  CHECK(law_of(of_days, "L(C)")["prediction"].is_null());
+  CHECK(law_of(of_days, "L(C)")["unpredicted"] == "C is not 6ND in these trainings");
+  CHECK(law_of(of_days, "L(N, D)")["prediction"] == joint["prediction"]);
+  CHECK(result_of(box, wanted).find("predicted at C") == std::string::npos);
 }
 
 TEST_CASE("scaling fit: a run without a loss is left out by name, and too few others are refused") {
