@@ -142,6 +142,16 @@ std::int64_t last_step_of(const RunFolder& run, const ResolvedConfig& config) {
   }
 }
 
+// Returns the seconds of training until this checkpoint; 0 if it is damaged, or was just removed: whoever reads it will
+// report it.
+double seconds_until(const RunFolder& run, std::int64_t step) {
+  try {
+    return read_training_state(run, step).elapsed_s;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
 // A config.toml alone does not make a run: other programs use that name too.
 bool is_run(const fs::path& folder) {
   const RunFolder run{folder};
@@ -181,7 +191,10 @@ RunSummary summarize_run(const RunFolder& run) {
   if (fs::exists(run.metrics()))
     read_evaluations(summary, config.metric_for_best_model(), is_running ? std::nullopt : saved);
   summary.parameters = parameters_of(run);
-  if (saved) summary.step = is_running ? std::max(summary.step, *saved) : *saved;
+  if (saved) {
+    summary.step = is_running ? std::max(summary.step, *saved) : *saved;
+    summary.elapsed_s = std::max(summary.elapsed_s, seconds_until(run, *saved));  // few steps may be logged
+  }
   const bool imported = is_imported(run);
   if (imported) summary.steps = 0;
   summary.state = is_running                      ? "running"

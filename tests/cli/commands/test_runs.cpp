@@ -54,7 +54,9 @@ TEST_CASE("runs: the step is the one from which the run goes on, whatever was lo
   for (const std::string& logged : {first, first + "{\"step\":5,\"loss\":1}\n"}) {
     CAPTURE(logged);
     box.write("run/metrics.jsonl", logged);
-    CHECK(json_of(box, "runs run --json")[0]["step"] == 3);
+    const Json run = json_of(box, "runs run --json")[0];
+    CHECK(run["step"] == 3);
+    CHECK(run["elapsed_s"] == Json::parse(box.read("run/checkpoints/step-000003/state.json"))["elapsed_s"]);
   }
   // The weights of an evaluation after the newest checkpoint are lost.
   box.write("run/metrics.jsonl",
