@@ -18,6 +18,7 @@
 #include "train/config/key_text.h"
 #include "train/config/run_config.h"
 #include "train/loop/run_summary.h"
+#include "train/run/checkpoint.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -94,6 +95,16 @@ void read_csv(const std::string& path, std::vector<ScalingRun>& runs) {
   }
 }
 
+// Returns the hash of the validation data of a run; 0 if it is not known.
+std::uint64_t validation_of(const RunFolder& run) {
+  const auto step = latest_step(run);
+  try {
+    return step ? read_training_state(run, *step).valid_hash : 0;
+  } catch (const std::exception&) {
+    return 0;  // damaged: whoever reads the checkpoint will report it
+  }
+}
+
 // Reads runs, and checks that their losses can be compared.
 class RunReader {
  public:
@@ -106,6 +117,7 @@ class RunReader {
     if (!summary.best_loss) return log_warning("{} has no validation loss: it is left out", name);
     const ResolvedConfig config = stored_config(load_run_config(folder.config()));
     compare(name, summary.unit, is_there(folder.tokenizer()) ? read_file(folder.tokenizer()) : "");
+    compare_validation(name, validation_of(folder));
     ScalingRun run{
         .name = name, .parameters = {}, .tokens = summary.best_tokens, .flops = {}, .loss = *summary.best_loss};
     const auto parameters = static_cast<double>(count_parameters(config).non_embedding);
@@ -127,6 +139,15 @@ class RunReader {
           ": their losses per token cannot be compared");
   }
 
+  // Other data may be as hard to predict, so this is no error.
+  void compare_validation(const std::string& name, std::uint64_t validation) {
+    if (validation == 0) return;
+    if (validation_ == 0) validation_ = validation, validated_ = name;
+    if (validation == validation_) return;
+    log_warning("{} was validated on other data than {}: their losses compare as far as these data are alike", name,
+                validated_);
+  }
+
   void note_entropy(const ResolvedConfig& config, const RunSummary& summary) {
     const std::string& corpus = config.data.corpus;
     const bool documents = config.data.document == DocumentEnd::line;
@@ -146,6 +167,8 @@ class RunReader {
 
   ScalingRuns& all_;
   std::string first_, tokenizer_, corpus_;
+  std::uint64_t validation_ = 0;  // of the run `validated_`, the first one whose validation data is known
+  std::string validated_;
   bool documents_ = false, same_corpus_ = true;
 };
 

@@ -27,8 +27,8 @@ struct ScalingRuns {
 // then (RunSummary::best_tokens), and its parameters; C is left out for translation, where a token does not pass all
 // parameters. A file ends in .jsonl, with the keys N, D, C, loss and name in the object of each line, or in
 // .csv, with these names in the first line; loss must be there. A run that was not evaluated is left out, with a
-// warning. Throws Error for a run that is in training, for runs whose losses cannot be compared since their units or
-// tokenizers differ, and for numbers that are not above 0.
+// warning; there is one too for a run that was validated on other data. Throws Error for a run that is in training, for
+// runs whose losses cannot be compared since their units or tokenizers differ, and for numbers that are not above 0.
 ScalingRuns read_scaling_runs(std::span<const std::string> paths);
 
 }  // namespace tapeformer::cli

@@ -114,6 +114,17 @@ TEST_CASE("scaling fit: a run without a loss is left out by name, and too few ot
   CHECK(few.tells("no scaling law can be fitted: L(N): it needs at least 3 different N, got 2"));
 }
 
+TEST_CASE("scaling fit: a run that was validated on other data is named") {
+  const Sandbox box("gpt");
+  const std::string text = box.read("text.txt");
+  box.write("twice.txt", text + text);
+  for (const char* const run : {"a", "b"}) box.train(run, "--train.steps 2 --data.valid text.txt");
+  box.train("c", "--train.steps 2 --data.valid twice.txt");
+  const std::string warning = "was validated on other data than a: their losses compare as far as these data are alike";
+  CHECK(box.run("scaling fit a b c").tells("warning: c " + warning + "\n"));
+  CHECK_FALSE(box.run("scaling fit a b").tells(warning));
+}
+
 TEST_CASE("scaling fit: the best loss of a run belongs to the tokens that had been read then") {
   const Sandbox box;
   const auto write_run = [&](const std::string& name, int layers, const std::string& lines) {
