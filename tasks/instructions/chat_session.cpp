@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "data/chat/template_value.h"
+#include "data/text/encode_text.h"
 
 namespace tapeformer {
 namespace {
@@ -44,12 +45,13 @@ std::int64_t ChatSession::room() const {
   return *context_ + 1 - std::ssize(row_);
 }
 
-void ChatSession::read_prompt() {
+std::size_t ChatSession::read_prompt() {
   const std::string prompt = format_.render_prompt(messages_);
   if (!row_.empty() && prompt.starts_with(text_)) {
+    const std::size_t begin = row_.size();
     format_.append_ids(std::string_view(prompt).substr(text_.size()), row_);
     text_ = prompt;
-    return;
+    return begin;
   }
   // The template writes the conversation so far in another way, or some of it was forgotten.
   read_again_ = std::ssize(row_);
@@ -57,21 +59,24 @@ void ChatSession::read_prompt() {
   row_ = std::move(tokens.ids);
   text_ = std::move(tokens.text);
   decoder_ = std::make_unique<CausalDecoder>(model_, options_.use_cache, context_);
+  return 0;
 }
 
 void ChatSession::make_prompt() {
   const std::int64_t wanted = std::min({options_.tokens, kLeastAnswer, context_.value_or(4 * kLeastAnswer) / 4 + 1});
-  read_prompt();
+  std::size_t begin = read_prompt();
   while (room() < wanted && messages_.size() > kept_ + 1) {
     // Forgets the oldest question and its answer.
-    const auto begin = messages_.begin() + static_cast<std::ptrdiff_t>(kept_);
-    messages_.erase(begin, begin + 2);
+    const auto oldest = messages_.begin() + static_cast<std::ptrdiff_t>(kept_);
+    messages_.erase(oldest, oldest + 2);
     forgotten_ += 2;
-    read_prompt();
+    begin = read_prompt();
   }
   check(room() >= std::max<std::int64_t>(wanted, 1), "the question has ", row_.size(),
         " tokens with what the chat template adds: expected at most ", context_.value_or(0) + 1 - wanted,
         ", since the model's context is ", context_.value_or(0));
+  const std::span<const std::int32_t> new_tokens = std::span<const std::int32_t>(row_).subspan(begin);
+  asked_ = std::ssize(new_tokens), unknown_ = count_unknown(new_tokens, format_.tokenizer());
 }
 
 ChatAnswer ChatSession::ask(std::string_view question, const std::function<bool(std::string_view)>& on_text) {

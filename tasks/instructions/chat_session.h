@@ -41,6 +41,10 @@ class ChatSession {
   // The tokens of the conversation so far, and the number of those that the last ask() could not take from the cache.
   std::span<const std::int32_t> row() const { return row_; }
   std::int64_t read_again() const { return read_again_; }
+  // The number of tokens that the last ask() has put before its answer, and of those among them that stand for what the
+  // vocabulary does not have.
+  std::int64_t asked() const { return asked_; }
+  std::int64_t unknown() const { return unknown_; }
   // The seed of the next answer.
   std::uint64_t& seed() { return options_.seed; }
 
@@ -48,7 +52,8 @@ class ChatSession {
   // Makes row_ the tokens of the conversation up to the next answer. Forgets the oldest messages until these tokens and
   // an answer fit into the context.
   void make_prompt();
-  void read_prompt();
+  // Returns the place in row_ where its new tokens begin.
+  std::size_t read_prompt();
   std::int64_t room() const;
 
   const CausalModel& model_;
@@ -60,7 +65,7 @@ class ChatSession {
   std::size_t kept_;               // messages that are never forgotten: a system message
   std::vector<std::int32_t> row_;  // the tokens of text_
   std::string text_;               // the conversation as the template renders it, with escapes
-  std::int64_t forgotten_ = 0, read_again_ = 0;
+  std::int64_t forgotten_ = 0, read_again_ = 0, asked_ = 0, unknown_ = 0;
 };
 
 }  // namespace tapeformer

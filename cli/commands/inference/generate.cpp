@@ -205,6 +205,7 @@ class TextGenerator {
                   {"end", end},
                   {"tokens_per_s", rate(answer.tokens, seconds)}});
     }
+    warn_of_unknown(session.unknown(), session.asked(), *run_.tokenizer, "the prompt");
     if (session.forgotten() > 0) {
       log_warning("the context is full: the oldest {} messages were forgotten", session.forgotten());
     }

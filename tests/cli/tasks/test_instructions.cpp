@@ -102,6 +102,9 @@ TEST_CASE("instructions: a base model answers by its own template, or by marks t
   CHECK(json_of(box, "eval words --conversations unknown.jsonl --json")["unknown_share"] > 0.1);
   CHECK(result_of(box, "eval words --conversations unknown.jsonl").find("bits per byte  withheld") !=
         std::string::npos);
+  CHECK(box.succeed("generate words --chat --tokens 2", {}, "qq\n")
+            .tells(" tokens of the prompt are words or characters that the vocabulary does not have: the model reads "
+                   "<unk>"));
 
   box.write("base/tokenizer_config.json",
             R"({"chat_template": "{% for m in messages %}{{ m.content }}<|endoftext|>{% endfor %}"})");
