@@ -5,6 +5,7 @@
 
 #include "core/files.h"
 #include "core/json.h"
+#include "data/chat/chat_format.h"
 #include "nn/layers/layers.h"
 #include "nn/optim/parameter_slab.h"
 #include "tasks/common/models.h"
@@ -276,9 +277,13 @@ RunFolder import_adapters(const fs::path& folder, const RunSelection& base, cons
     copy_adapter(module, adapters, peft.scale(module.path, rank) / scale, ours.at(module.layer));
   }
   const std::string toml = to_toml(resolved);
+  const auto own_chat = ChatSettings::find_beside(folder);  // trainers save it with the adapters
   const fs::path chat = run.run.tokenizer_config();
-  const RunTokenizers tokenizers{
-      .source = run.tokenizer->to_json(), .target = "", .chat = is_there(chat) ? read_file(chat) : ""};
+  const RunTokenizers tokenizers{.source = run.tokenizer->to_json(),
+                                 .target = "",
+                                 .chat = own_chat         ? own_chat->to_json()
+                                         : is_there(chat) ? read_file(chat)
+                                                          : ""};
   const ParameterSlab slab(*model);
   const auto optimizer = make_optimizer(resolved, slab, Communicator::alone());
   return create_run(out, toml, tokenizers, [&](const RunFolder& made) {

@@ -156,6 +156,10 @@ TEST_CASE("lora: adapters leave for PEFT and come back, alone or merged with the
     box.write("base/tokenizer_config.json", chat);
     box.succeed("import adapters --base base --out back");
     CHECK(box.read("back/tokenizer_config.json") == chat);
+    const std::string own = "{% for m in messages %}{{ m.content }}!{% endfor %}";
+    box.write("adapters/chat_template.jinja", own);
+    box.succeed("import adapters --base base --out chats");
+    CHECK(Json::parse(box.read("chats/tokenizer_config.json"))["chat_template"] == own);
     CHECK(loss("back") == doctest::Approx(expected).epsilon(1e-6));
     CHECK_FALSE(box.succeed("train --resume back --train.steps 40").tells("training data is another"));
     CHECK(loss("back") < expected);
