@@ -22,6 +22,7 @@ struct GgufVocabulary {
   std::vector<float> scores = {};        // of "llama": one for each token
   std::vector<std::string> merges = {};  // of "gpt2": "a b"
   std::optional<std::int64_t> bos = {}, eos = {}, unknown_id = {};
+  std::optional<std::int64_t> eot = {};   // ends an answer, where that is another token than eos; it is written only
   bool add_bos = false, add_eos = false;  // whether they stand around a text
   bool add_space_prefix = true;           // of "llama"
 };

@@ -228,8 +228,7 @@ void add_vocabulary(const GgufVocabulary& vocabulary, Metadata& metadata) {
   const auto add = [&](const char* name, GgufValue value) {
     metadata.emplace_back(str_cat("tokenizer.ggml.", name), std::move(value));
   };
-  add("model", vocabulary.model);
-  add("pre", vocabulary.pre);
+  add("model", vocabulary.model), add("pre", vocabulary.pre);
   add("tokens", vocabulary.tokens);
   add("token_type", vocabulary.types);
   if (vocabulary.model == "gpt2") {
@@ -242,7 +241,7 @@ void add_vocabulary(const GgufVocabulary& vocabulary, Metadata& metadata) {
     if (id) add(name, static_cast<std::uint32_t>(*id));
   };
   add_id("bos_token_id", vocabulary.bos), add_id("eos_token_id", vocabulary.eos);
-  add_id("unknown_token_id", vocabulary.unknown_id);
+  add_id("eot_token_id", vocabulary.eot), add_id("unknown_token_id", vocabulary.unknown_id);
   add("add_bos_token", vocabulary.add_bos);
   add("add_eos_token", vocabulary.add_eos);
 }
@@ -306,7 +305,8 @@ std::vector<std::string> write_gguf_model(const TrainedTextModel& run, const fs:
   Metadata metadata = metadata_of(config, architecture, type);
   try {
     GgufVocabulary vocabulary = gguf_vocabulary(*run.tokenizer, warnings);
-    if (const auto end = answer_end_token(run)) vocabulary.eos = *end;
+    if (const auto end = template_end_token(run)) vocabulary.eos = *end;
+    if (const auto end = answer_end_token(run); end != vocabulary.eos) vocabulary.eot = end;
     add_vocabulary(vocabulary, metadata);
   } catch (const Error& error) {
     fail("export: ", error.what());

@@ -66,9 +66,17 @@ TransformerShape shape_of(const KeyValues& options, std::int64_t vocab) {
           .tied = ties_embeddings(options)};
 }
 
-std::optional<std::int32_t> answer_end_token(const TrainedTextModel& run) {
+std::optional<std::int32_t> template_end_token(const TrainedTextModel& run) {
   if (!is_there(run.run.tokenizer_config())) return std::nullopt;
   return run.tokenizer->special(ChatSettings::beside(run.run.tokenizer()).eos_token);
+}
+
+std::optional<std::int32_t> answer_end_token(const TrainedTextModel& run) {
+  if (run.config.task.kind == "instructions") {
+    const std::int32_t end = ChatFormat(*run.tokenizer, ChatSettings::beside(run.run.tokenizer())).end_token();
+    if (end >= 0) return end;
+  }
+  return template_end_token(run);
 }
 
 std::unique_ptr<Tokenizer> with_vocab(std::unique_ptr<Tokenizer> tokenizer, std::int64_t vocab,

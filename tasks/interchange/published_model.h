@@ -60,8 +60,12 @@ PublishedModel read_published(const std::filesystem::path& path);
 // Returns the shape of the model that resolved options of [model] describe.
 TransformerShape shape_of(const KeyValues& options, std::int64_t vocab);
 
-// Returns the token that ends an answer of a run with a chat template: eos_token of its tokenizer_config.json. Other
-// programs end a text at it. nullopt for a run without a template, or if the tokenizer has no such special token.
+// Returns what a run's chat template calls eos_token. nullopt for a run without a template, or if the tokenizer has no
+// such special token.
+std::optional<std::int32_t> template_end_token(const TrainedTextModel& run);
+
+// Returns the token that ends an answer, at which other programs end a text: the end mark of the answers if the run was
+// trained on conversations and the mark is a special token, else template_end_token().
 std::optional<std::int32_t> answer_end_token(const TrainedTextModel& run);
 
 // Returns the tokenizer with special tokens <|unused_ID|> behind its own, so that it has `vocab` tokens: models often

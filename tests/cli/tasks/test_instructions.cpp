@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nn/formats/gguf.h"
 #include "tests/cli/sandbox.h"
 
 using Json = nlohmann::ordered_json;
@@ -76,6 +77,19 @@ TEST_CASE("instructions: a run on conversations is evaluated, talked with, resum
   CHECK(written("generation_config.json")["eos_token_id"] == (*end)["id"]);
   CHECK(written("config.json")["eos_token_id"] == (*end)["id"]);
   CHECK(written("tokenizer_config.json")["eos_token"] == "<|im_end|>");
+  // So they do where the template's own eos_token is another one.
+  box.write("base/tokenizer.json", box.read("run/tokenizer.json"));
+  box.write(
+      "base/tokenizer_config.json",
+      R"({"eos_token": "<|endoftext|>", "chat_template": "{% for m in messages %}<|im_start|>{{ m.role }}\n)"
+      R"({{ m.content }}<|im_end|>{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"})");
+  box.succeed("train any.toml --tokenizer.file base/tokenizer.json --out own");
+  box.succeed("export own --format hf --out own-folder");
+  CHECK(Json::parse(box.read("own-folder/generation_config.json"))["eos_token_id"] == (*end)["id"]);
+  box.succeed("export own --format gguf --out own.gguf");
+  const tapeformer::GgufFile file(box / "own.gguf");
+  CHECK(file.integer("tokenizer.ggml.eot_token_id") == (*end)["id"].get<std::int64_t>());
+  CHECK(file.integer("tokenizer.ggml.eos_token_id") != (*end)["id"].get<std::int64_t>());
   const Json info = json_of(box, "info any.toml --seconds 0 --json");
   CHECK(info["data"] == "read");
   CHECK(info["vocab_from"] == "learned from the data");
