@@ -147,3 +147,21 @@ TEST_CASE("added tokens: a normalized one of spaces is found after GGUF too") {
   gguf_vocabulary(*loaded(file), others);
   CHECK(others.front() == "llama.cpp finds a normalized added token everywhere, the tokenizer only behind a space");
 }
+
+TEST_CASE("added tokens: those in place of spaces, and behind spaces alone, keep them in what is decoded") {
+  json file = metaspace("never");
+  const json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}};
+  file["pre_tokenizer"] = nullptr;
+  file["normalizer"] = replace;
+  const auto spaces = loaded(file);
+  CHECK(spaces->encode("a  b") == Ids{2, 5, 3});
+  CHECK(spaces->decode(Ids{2, 5, 3}) == "a  b");
+  file["added_tokens"][1]["content"] = "<t>";
+  CHECK(loaded(file)->decode(Ids{2, 5, 3}) == "a<t>b");
+  file["normalizer"] = {{"type", "Sequence"},
+                        {"normalizers", json::array({{{"type", "Prepend"}, {"prepend", "\u2581"}}, replace})}};
+  file["decoder"] = {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}};
+  const auto behind_space = loaded(file);
+  for (const std::string text : {"a <t> b", "<t> a"}) CHECK(behind_space->decode(behind_space->encode(text)) == text);
+  CHECK(behind_space->encode("a <t> b") == Ids{4, 5, 1, 3});
+}

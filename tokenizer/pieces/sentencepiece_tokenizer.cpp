@@ -18,14 +18,22 @@ std::optional<int> hex_digit(char c) {
   return std::nullopt;
 }
 
-// Returns the vocabulary with the bytes of the tokens in place of their written form.
-Vocabulary to_bytes(Vocabulary vocabulary, bool byte_fallback) {
+// Returns the vocabulary with the bytes of the tokens in place of their written form. Those of a normalized added token
+// begin with the space that a normalizer puts before it, since it is found only behind one.
+Vocabulary to_bytes(Vocabulary vocabulary, const SentencePieceRules& rules) {
   const std::vector<std::int32_t> extra = vocabulary.extra_ids();
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     std::string& token = vocabulary.tokens[id];
     if (std::ranges::binary_search(extra, static_cast<std::int32_t>(id))) continue;
-    const std::optional<char> byte = byte_fallback ? byte_of_token(token) : std::nullopt;
+    const std::optional<char> byte = rules.byte_fallback ? byte_of_token(token) : std::nullopt;
     token = byte ? std::string(1, *byte) : replace_all(token, kSpaceSign, " ");
+  }
+  const bool puts_spaces =
+      rules.place == SentencePieceRules::Place::normalizer && rules.space == SentencePieceRules::Space::each;
+  for (const AddedToken& token : vocabulary.added) {
+    if (token.ordinary) continue;
+    vocabulary.tokens[token.id] =
+        (puts_spaces && token.normalized ? " " : "") + replace_all(token.text, kSpaceSign, " ");
   }
   return vocabulary;
 }
@@ -132,7 +140,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(Vocabulary written, Pairs merges,
 
 SentencePieceTokenizer::SentencePieceTokenizer(Vocabulary& written, Pairs& merges, SentencePieceRules& rules,
                                                Symbols symbols)
-    : Tokenizer(to_bytes(written, rules.byte_fallback)),
+    : Tokenizer(to_bytes(written, rules)),
       written_(std::move(written.tokens)),
       merges_(std::move(merges)),
       rules_(std::move(rules)),
