@@ -198,7 +198,9 @@ Command translate_command() {
              &arguments->search.options.search.n_best,
              "Print so many translations a line: number, score, text [1]",
              {.least = 1, .excludes = {"--sample"}}}},
-           search_options(arguments->search, {"Sentences", "translation", "the model's context"}),
+           search_options(arguments->search, {"Sentences", "translation",
+                                              "the model's context, which is the most; of a recurrent model three for "
+                                              "each token of the source and 50 more"}),
            {matmul_option(arguments->matmul),
             {"--alignments", &arguments->alignments,
              "File for the attention weights of the best translations: JSON lines of source, target, weights"},

@@ -128,6 +128,8 @@ TEST_CASE("translate: the n best, with their line and score" * long_test()) {
   for (const std::string& line : lines_in(translated(box, "run --max-length 3", "abcdefgh\nhello\n"))) {
     CHECK(line.size() <= 2);  // and the end
   }
+  const std::string help = result_of(box, "translate --help");
+  CHECK(help.find("[the model's context, which is the most; of a recurrent model three for each token") != help.npos);
 }
 
 TEST_CASE("translate: what a line has that the model cannot take is told with its number") {
