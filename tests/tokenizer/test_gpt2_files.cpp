@@ -236,6 +236,19 @@ TEST_CASE("load: a folder whose added_tokens.json has further tokens is refused,
   CHECK(Tokenizer::load(at("pair"))->to_json() == tokenizer->to_json());
 }
 
+TEST_CASE("load: a byte order mark before a vocabulary or merges is no part of their first line") {
+  const TemporaryFolder folder("marked");
+  const auto at = [&](const std::string& name) { return (folder.path / name).string(); };
+  const std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ncat\n", mark = "\xEF\xBB\xBF";
+  write(at("vocab.txt"), mark + words);
+  CHECK(Tokenizer::load(at("vocab.txt"))->special("[PAD]") == 0);
+  const auto tokenizer = small();
+  std::filesystem::create_directories(at("pair"));
+  tokenizer->save(at("pair"));
+  for (const std::string name : {"pair/vocab.json", "pair/merges.txt"}) write(at(name), mark + read_file(at(name)));
+  CHECK(Tokenizer::load(at("pair"))->to_json() == tokenizer->to_json());
+}
+
 TEST_CASE("load: the tokenizer_config.json beside BERT's vocab.txt says how its text is normalized") {
   const TemporaryFolder folder("settings");
   const auto at = [&](const std::string& name) { return (folder.path / name).string(); };

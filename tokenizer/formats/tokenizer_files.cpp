@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "core/text/utf8.h"
 #include "tokenizer/bpe/bpe_tokenizer.h"
 #include "tokenizer/formats/gpt2_files.h"
 #include "tokenizer/formats/json_text.h"
@@ -33,7 +34,8 @@ std::optional<Gpt2Files> gpt2_names(const std::string& path) {
 }
 
 std::unique_ptr<Tokenizer> load_gpt2(const Gpt2Files& names, const FileOptions& options) {
-  return read_gpt2_files({read_file(names.vocab), read_file(names.merges)}, names, options.pattern,
+  const std::string merges = read_file(names.merges);
+  return read_gpt2_files({read_file(names.vocab), std::string(without_byte_order_mark(merges))}, names, options.pattern,
                          options.special_tokens);
 }
 
@@ -94,7 +96,7 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path, const FileOptio
       fail_usage(name, ": BERT's vocab.txt takes no pattern and no special tokens beside it");
     }
     const fs::path settings = path.parent_path() / "tokenizer_config.json";
-    return read_vocab_txt(text, name,
+    return read_vocab_txt(without_byte_order_mark(text), name,
                           is_there(settings) ? parse_json<nlohmann::json>(read_file(settings), settings.string() + ": ")
                                              : nlohmann::json::object());
   }
