@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <iostream>
 #include <new>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "cli/options/usage.h"
 #include "cli/terminal/messages.h"
 #include "cli/terminal/progress_line.h"
+#include "cli/terminal/standard_input.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/terminal.h"
 #include "core/error.h"
@@ -91,6 +91,7 @@ int run(int argc, char** argv) {
     return 2;
   }
   const RequiredOutput required;
+  const StandardInput input;
   if (const auto threads = threads_of_environment()) set_thread_count(*threads);
   try {
     Command program{
@@ -98,7 +99,6 @@ int run(int argc, char** argv) {
         .help = "Trains transformers on CPU, from a text file to a trained, resumable, evaluated, generating model.",
         .commands = all_commands()};
     if (const Command* command = parse_command_line(program, TAPEFORMER_VERSION, argc, argv)) command->run();
-    check(std::ferror(stdin) == 0, "cannot read standard input");  // std::getline cannot tell a read error from the end
     std::cout.flush();
     return 0;
   } catch (const std::ios::failure&) {

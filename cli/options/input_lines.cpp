@@ -4,15 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <iostream>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
+#include "cli/terminal/standard_input.h"
 #include "cli/terminal/terminal.h"
-#include "core/error.h"
 #include "core/text/lines.h"
 #include "core/text/numbers.h"
 #include "core/text/utf8.h"
@@ -75,20 +72,13 @@ std::string InputLines::take() {
 
 void InputLines::read_more() {
   char bytes[1 << 16];
-  ssize_t count = -1;
-  do {
-    pollfd input{STDIN_FILENO, POLLIN, 0};
-    ::poll(&input, 1, -1);  // waits, because another program may have made the pipe non-blocking
-    count = ::read(STDIN_FILENO, bytes, sizeof bytes);
-  } while (count < 0 && (errno == EAGAIN || errno == EINTR));
-  check(count >= 0, "cannot read standard input: ", std::generic_category().message(errno));
+  const std::size_t count = read_standard_input(bytes);
   at_end_ = count == 0;
-  buffer_.append(bytes, static_cast<std::size_t>(count));
+  buffer_.append(bytes, count);
 }
 
 std::string read_input() {
   const std::string input(std::istreambuf_iterator<char>(std::cin), {});
-  check(std::ferror(stdin) == 0, "cannot read standard input");  // std::cin cannot tell a read error from the end
   return std::string(without_byte_order_mark(input));
 }
 

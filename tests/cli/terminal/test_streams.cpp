@@ -51,6 +51,7 @@ TEST_CASE("streams: a standard input that cannot be read is an error, and not an
   box.write("tree.txt", "(S (NP a) (VP b))\n");
   REQUIRE(box.run("tokenizer train --vocab 257 --out t.json a.txt").exit_code == 0);
   for (const std::string input : {"<&-", "< ."}) {
+    const std::string reason = input == "<&-" ? "Bad file descriptor" : "Is a directory";
     for (const std::string command : {"decode t.json", "encode t.json", "encode t.json --lines"}) {
       CAPTURE(command + " " + input);
       const Outcome outcome = run_in_shell(box, "exec \"$0\" tokenizer " + command + " " + input);
@@ -63,9 +64,26 @@ TEST_CASE("streams: a standard input that cannot be read is an error, and not an
       const Outcome outcome = run_in_shell(box, "exec \"$0\" " + command + " " + input);
       CHECK(outcome.exit_code == kFailure);
       CHECK(outcome.out == "");
-      CHECK(outcome.err == "tapeformer: cannot read standard input\n");
+      CHECK(outcome.err == "tapeformer: cannot read standard input: " + reason + "\n");
     }
   }
+}
+
+TEST_CASE("streams: a standard input that another program has made non-blocking is waited for") {
+  const Sandbox box;
+  box.write("a.txt", "one two three four\n");
+  box.write("tree.txt", "(S (NP a) (VP b))\n");
+  REQUIRE(box.run("tokenizer train --vocab 257 --out t.json a.txt").exit_code == 0);
+  const auto run = [&](const std::string& file, const std::string& command) {
+    return run_in_shell(
+        box, "{ sleep 0.5; cat " + file +
+                 "; } | perl -MFcntl -e 'fcntl(STDIN, F_SETFL, O_NONBLOCK) or die; exec @ARGV' \"$0\" " + command);
+  };
+  box.write("ids.txt", result_of(box, "tokenizer encode t.json a.txt"));
+  CHECK(run("ids.txt", "tokenizer decode t.json").out == box.read("a.txt"));
+  CHECK(run("a.txt", "tokenizer encode t.json").out == box.read("ids.txt"));
+  CHECK(run("a.txt", "bleu --reference a.txt").out.find(" = 100.00 ") != std::string::npos);
+  CHECK(run("tree.txt", "flatten").out == result_of(box, "flatten", {}, box.read("tree.txt")));
 }
 
 TEST_CASE("pipes: commands read texts from them as from files") {
