@@ -194,6 +194,12 @@ class JsonLinesReader : public FileReader {
   std::int64_t number_ = 0;
 };
 
+// Whether the first line of a plain text could be one of JSON lines: an object with the field.
+bool begins_like_json_lines(std::string_view text, const std::string& field) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  return line.starts_with('{') && line.find(str_cat('"', field, '"')) != line.npos;
+}
+
 // Reads several files one after another.
 class FilesReader : public FragmentReader {
  public:
@@ -216,7 +222,12 @@ class FilesReader : public FragmentReader {
         }
         file_has_text_ = false;
       }
-      if (file_->next(fragment)) return has_text_ = file_has_text_ = true;
+      if (file_->next(fragment)) {
+        if (!file_has_text_ && !is_json_lines(file.name) && begins_like_json_lines(fragment.text, options_.field)) {
+          notes_.add(TextNote::json_lines, shown_name(file.name));
+        }
+        return has_text_ = file_has_text_ = true;
+      }
       if (!file_has_text_) notes_.add(TextNote::empty_file, shown_name(file.name));
       finished_ += file_->consumed();
       file_.reset();

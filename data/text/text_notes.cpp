@@ -18,6 +18,8 @@ constexpr std::array<Wording, kTextNoteKinds> kWordings = {{
      "files have bytes 0 behind their compressed data, which are ignored"},
     {"file does not look like text (bytes 0, or many that are not UTF-8)",
      "files do not look like text (bytes 0, or many that are not UTF-8)"},
+    {"file begins like JSON lines, and is read as plain text, since its name does not end in .jsonl",
+     "files begin like JSON lines, and are read as plain text, since their names do not end in .jsonl"},
 }};
 
 }  // namespace

@@ -15,8 +15,9 @@ enum class TextNote {
   lone_surrogate,   // a line of JSON with an unpaired surrogate as a \u escape: replaced by U+FFFD
   trailing_zeros,   // bytes 0 after the end of a gzip file: ignored
   binary,           // bytes 0, or many bytes that are not UTF-8: read unchanged
+  json_lines,       // plain text by its name, but its first line is an object of JSON with the field: read unchanged
 };
-inline constexpr std::size_t kTextNoteKinds = 5;
+inline constexpr std::size_t kTextNoteKinds = 6;
 
 struct TextNotes {
   struct Entry {

@@ -130,6 +130,22 @@ TEST_CASE("text notes: a file that does not look like text is named") {
   CHECK_FALSE(is_noted("\u65E5\u672C\u8A9E"));
 }
 
+TEST_CASE("text notes: JSON lines that are read as plain text are named") {
+  const TempFolder folder;
+  const auto notes_of = [&](const char* name, const std::string& text, const std::string& field = "text") {
+    const ReadText out = read_with_notes({folder.write(name, text)}, {.document = DocumentEnd::none, .field = field});
+    return out.notes.empty() ? "" : out.notes[0];
+  };
+  const std::string lines = "{\"id\": 1, \"text\": \"one\"}\n{\"text\": \"two\"}\n";
+  CHECK(notes_of("a.json", lines) ==
+        "1 file begins like JSON lines, and is read as plain text, since its name does not end in .jsonl: " +
+            (folder.path / "a.json").string());
+  CHECK(notes_of("a.jsonl", lines) == "");
+  CHECK(notes_of("a.json", lines, "body") == "");
+  CHECK(notes_of("b.json", "{\n  \"text\": \"one\"\n}\n") == "");
+  CHECK(notes_of("c.txt", "one\n" + lines) == "");
+}
+
 TEST_CASE("encode inputs: files, folders, compressed files and documents give the ids and bytes of training") {
   const TempFolder folder;
   folder.write("texts/a.txt.gz", gzip(kByteOrderMark + "one two\nthree\n"));
