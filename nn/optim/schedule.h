@@ -49,8 +49,8 @@ struct ScheduleSpec {
   std::optional<Cooldown> chosen = {};  // wsd: takes the place of `total` and `cooldown`
 };
 
-// Returns the learning rate of a step; steps are counted from 1. `num_bad_epochs` is the number of evaluations so far
-// whose loss was not below the best one before. Throws Error for a step below 1.
+// Returns the learning rate of a step; steps are counted from 1. `num_bad_epochs` is the number of evaluations so far,
+// from the end of warm-up on, that were not better than the best one before. Throws Error for a step below 1.
 //
 // While step <= warmup the rate is peak · step / warmup. After that:
 //   inverse_sqrt  peak · √(warmup / step)

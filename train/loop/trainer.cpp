@@ -217,7 +217,7 @@ class Trainer {
     write_metrics(line);
     if (hooks_.evaluated) hooks_.evaluated(state_.step, evaluation, bleu);
     if (state_.best_step > 0 && evaluation.cost() >= state_.best_loss) {
-      if (is_scheduled && config_.schedule.kind == ScheduleKind::plateau) ++state_.num_bad_epochs;
+      if (is_scheduled) budget_.lower_plateau();
       return false;
     }
     if (!is_scheduled) state_.scheduled_best = {state_.best_loss, state_.best_step};

@@ -82,6 +82,10 @@ ScheduleSpec TimeBudget::schedule() const {
 
 double TimeBudget::rate(std::int64_t step) const { return learning_rate(schedule(), step, state_.num_bad_epochs); }
 
+void TimeBudget::lower_plateau() {
+  if (config_.schedule.kind == ScheduleKind::plateau && state_.step >= config_.schedule.warmup) ++state_.num_bad_epochs;
+}
+
 std::optional<TimeBudget::Time> TimeBudget::time() const {
   if (!is_set()) return std::nullopt;
   return Time{.done_s = elapsed_(), .whole_s = whole_s(), .end_is_known = has_begun()};

@@ -59,6 +59,8 @@ class TimeBudget {
 
   // The learning rate of a step. Without train.minutes it is that of the configuration's schedule.
   double rate(std::int64_t step) const;
+  // Lowers the rate of plateau after an evaluation that was not better than the best one. During warm-up it stays.
+  void lower_plateau();
   std::int64_t last_step() const { return tapeformer::last_step(config_, state_); }
 
   // Says that the previous piece of work has ended and this one begins; `piece` is a name as TrainingPace::begin()

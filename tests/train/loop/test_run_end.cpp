@@ -177,6 +177,23 @@ TEST_CASE("patience: the evaluation at the first end of a run counts no more whe
   }
 }
 
+TEST_CASE("plateau: evaluations during warm-up leave the peak as it is") {
+  Config config = short_config();
+  config.schedule.kind = ScheduleKind::plateau;
+  config.schedule.warmup = 7;
+  ScriptedRun run(config);
+  run.objective.loss = [](std::int64_t step) { return step == 10 ? 1 : 2; };  // not better after 4, 6, 8, 12, …
+  CHECK(run.train() == TrainEnd::finished);
+  const auto rates = run.evaluations("lr");
+  const double peak = config.optimizer.lr;
+  CHECK(rates.at(7) == peak);
+  CHECK(rates.at(8) == peak);
+  CHECK(rates.at(9) == peak / 2);
+  CHECK(rates.at(12) == peak / 2);
+  CHECK(rates.at(13) == peak / 4);
+  CHECK(rates.at(20) == peak / 32);
+}
+
 TEST_CASE("last step: a run that goes on from a step without an evaluation, and ends there, is evaluated once") {
   Config config = short_config();
   config.eval.every = 10;
