@@ -248,7 +248,8 @@ const std::vector<ConfigEntry>& common_entries() {
         schedule.key<&S::factor>(
             "factor", "above 0: the peak of inverse_sqrt is factor / sqrt(dim warmup), not optimizer.lr", at_least(0)),
         schedule.key<&S::decay>(
-            "decay", "what plateau multiplies the rate by after an evaluation whose loss is not below the best",
+            "decay",
+            "what plateau multiplies the rate by after an evaluation that is not better than the best checkpoint",
             between(0, 1)),
         schedule.key<&S::cooldown>("cooldown", "share of the steps, at their end, in which the rate of wsd falls",
                                    KeyRange{.min = 0, .max = 1, .excludes_min = true}),
@@ -344,7 +345,8 @@ const std::vector<ConfigEntry>& common_entries() {
         eval.key<&E::stride>(
             "stride", "tokens that each window of an evaluation scores (0 = model.context; a recurrent model has none)",
             between(0, kMaxSize), {.follows = "model.context"}),
-        eval.key<&E::patience>("patience", "evaluations without a lower loss after which training ends (0 = no limit)",
+        eval.key<&E::patience>("patience",
+                               "evaluations without a better checkpoint after which training ends (0 = no limit)",
                                at_least(0)),
         eval.key<&E::bleu_every>("bleu_every",
                                  "steps between BLEU scores of greedy translations of validation sentences "

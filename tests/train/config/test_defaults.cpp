@@ -124,3 +124,13 @@ TEST_CASE("defaults: the help of a key says which family has which default") {
   CHECK(has(help_of("optimizer.beta2"), "(default of families: 0.99 for gpt, rnn, bilm, nplm, word2vec, glove)"));
   CHECK_FALSE(has(help_of("optimizer.beta1"), "default of families"));
 }
+
+TEST_CASE("defaults: the help of keys that follow the evaluations names no loss, since a metric may choose the best") {
+  const std::vector<ConfigKey> keys = config_keys();
+  for (const std::string_view name : {"schedule.decay", "eval.patience"}) {
+    CAPTURE(name);
+    const std::string& help = std::ranges::find(keys, name, &ConfigKey::name)->help;
+    CHECK(help.find("loss") == std::string::npos);
+    CHECK(help.find("better") != std::string::npos);
+  }
+}
