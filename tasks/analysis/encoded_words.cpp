@@ -4,6 +4,7 @@
 #include <string>
 
 #include "autograd/tape/tape.h"
+#include "tasks/analysis/text_vectors.h"
 
 namespace tapeformer {
 namespace {
@@ -30,8 +31,8 @@ EncodedWords encode_words(std::span<const std::string_view> words, const Tokeniz
   encoded.begins[0] = std::ssize(encoded.ids);
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    text.assign(i == 0 ? "" : " ").append(words[i]);
-    std::vector<std::int32_t> ids = i == 0 ? tokenizer.encode(text) : tokenizer.encode_continuation(text);
+    text.assign(" ").append(words[i]);
+    std::vector<std::int32_t> ids = i == 0 ? text_tokens(tokenizer, words[0]) : tokenizer.encode_continuation(text);
     if (ids.empty() && !words[i].empty()) {
       check(tokenizer.unknown_id().has_value(), "the word \"", words[i], "\" has no tokens");
       ids = {*tokenizer.unknown_id()};

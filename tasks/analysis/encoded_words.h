@@ -30,9 +30,10 @@ struct EncodedWords {
 };
 
 // Encodes the words one by one, each but the first with the space before it; this gives the tokens of the whole
-// sentence, since no tokenizer has a token that extends beyond the end of a word. A word of which the tokenizer's
-// normalizer leaves nothing, such as a lone control character, is the unknown token, so that every word has a token.
-// Adds the special tokens of the frame at the ends. Throws Error for such a word if there is no unknown token.
+// sentence, since no tokenizer has a token that extends beyond the end of a word. The first word too has a space where
+// the tokenizer knows it only in that form, as in text_tokens(). A word of which the tokenizer's normalizer leaves
+// nothing, such as a lone control character, is the unknown token, so that every word has a token. Adds the special
+// tokens of the frame at the ends. Throws Error for such a word if there is no unknown token.
 EncodedWords encode_words(std::span<const std::string_view> words, const Tokenizer& tokenizer,
                           const RowFrame& frame = {});
 

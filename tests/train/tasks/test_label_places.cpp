@@ -5,6 +5,7 @@
 
 #include "tasks/analysis/probe.h"
 #include "tests/train/tasks/task_toy.h"
+#include "tokenizer/train_tokenizer.h"
 
 using namespace tapeformer;
 
@@ -87,6 +88,23 @@ TEST_CASE(
       CHECK(after.loss() < 0.1);
     }
   }
+}
+
+TEST_CASE("encode_words: a first word that a word tokenizer knows only with a space before it is not unknown") {
+  const std::string_view text = "The rabbit saw the red ball";
+  const auto tokenizer = train_tokenizer({.kind = "word", .vocab = 100, .special_tokens = {}}, std::span(&text, 1));
+  const auto tokens_of = [&](const std::vector<std::string_view>& words) {
+    std::vector<std::string> tokens;
+    const EncodedWords encoded = encode_words(words, *tokenizer);
+    for (const std::int32_t id : encoded.ids) tokens.emplace_back(tokenizer->token_bytes(id));
+    CHECK(encoded.firsts.size() == words.size());
+    CHECK(encoded.begins.size() == words.size() + 1);
+    return tokens;
+  };
+  CHECK(tokens_of({"rabbit", "saw"}) == std::vector<std::string>{" rabbit", " saw"});
+  CHECK(tokens_of({"The", "ball"}) == std::vector<std::string>{"The", " ball"});
+  CHECK(tokens_of({"red ball"}) == std::vector<std::string>{" red", " ball"});  // a whole text, as `classify` has it
+  CHECK(tokens_of({"hare", "saw"}) == std::vector<std::string>{"<unk>", " saw"});
 }
 
 TEST_CASE("encode_words: a word of which the normalizer leaves nothing is the unknown token, and keeps its place") {
