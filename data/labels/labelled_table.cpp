@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "core/error.h"
 #include "core/json.h"
@@ -109,7 +108,7 @@ class Columns {
     for (const std::string& column : shape.columns) {
       const std::string& name = chosen(format, column);
       by_name = by_name || (!name.empty() && !is_number(name));
-      usual = usual && (!name.empty() || usual_index(column));
+      usual = usual && (!name.empty() || !usual_indices(column).empty());
     }
     const bool guess = detected != LabelFormat::conll && first.size() > 1 && usual && !all_numbers();
     const bool by_default = detected == LabelFormat::csv || by_name || guess;
@@ -130,11 +129,21 @@ class Columns {
     return std::ranges::all_of(shape_.columns,
                                [&](const std::string& column) { return is_number(chosen(format_, column)); });
   }
-  std::optional<std::int64_t> usual_index(const std::string& column) const {
+  // The fields of the first line that have the name of the task's column or, if there is none, a usual one.
+  std::vector<std::int64_t> usual_indices(const std::string& column) const {
+    std::vector<std::int64_t> same, usual;
     for (std::size_t i = 0; i < first_.size(); ++i) {
-      if (is_usual_name(first_[i], column)) return static_cast<std::int64_t>(i);
+      if (lower(first_[i]) == column) same.push_back(static_cast<std::int64_t>(i));
+      if (is_usual_name(first_[i], column)) usual.push_back(static_cast<std::int64_t>(i));
     }
-    return std::nullopt;
+    return same.empty() ? usual : same;
+  }
+  std::int64_t only_one(const std::vector<std::int64_t>& indices, const std::string& column) const {
+    std::vector<std::string> names;
+    for (const std::int64_t index : indices) names.push_back(first_[index]);
+    check(indices.size() == 1, where_, "expected one column of the ", column, ", got ", joined(names, " and "),
+          "; data.label_column and data.text_column say which columns are read");
+    return indices[0];
   }
   std::int64_t index_of(std::size_t i) const {
     const std::string& column = shape_.columns[i];
@@ -147,7 +156,7 @@ class Columns {
       return found - first_.begin();
     }
     if (has_header_) {
-      if (const auto index = usual_index(column)) return *index;
+      if (const auto indices = usual_indices(column); !indices.empty()) return only_one(indices, column);
     }
     if (detected_ == LabelFormat::conll) {
       return is_label(column) ? conll_label_column(first_.size()) : conll_word_column(first_.size());

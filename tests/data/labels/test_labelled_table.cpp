@@ -77,6 +77,26 @@ TEST_CASE("labelled table: CSV is read by the names in its first line, or by the
   CHECK(words("a.csv", "word,tag\nthe,O\n\"a,b\",B\n\ndog,O\n") == std::vector<Fields>{{"the/O", "a,b/B"}, {"dog/O"}});
 }
 
+TEST_CASE("labelled table: of several usual names that of the task is meant, and else none is chosen by its place") {
+  const std::vector<Fields> right{{"good", "a film"}};
+  CHECK(texts("a.csv", "topic,text,label\nnews,a film,good\n") == right);
+  CHECK(texts("a.csv", "Title,Context,Text,Label,Class\nx,y,a film,good,z\n") == right);
+  CHECK(texts("a.tsv", "topic\ttext\tlabel\nnews\ta film\tgood\n") == right);
+  CHECK(texts("a.csv", "topic,review,sentiment\nnews,a film,good\n", {.label_column = "sentiment"}) == right);
+  const char* const message =
+      "a.csv:1: expected one column of the label, got topic and sentiment; data.label_column and data.text_column say "
+      "which columns are read";
+  refused("a.csv", "topic,review,sentiment\nnews,a film,good\n", {}, message);
+  refused("a.csv", "review,label,label\na film,good,bad\n", {},
+          "a.csv:1: expected one column of the label, got label and label; data.label_column and data.text_column say "
+          "which columns are read");
+  CHECK_THROWS_WITH_AS(words("a.csv", "Word,POS,Tag\nthe,DT,O\n"),
+                       "a.csv:1: expected one column of the label, got POS and Tag; data.label_column and "
+                       "data.text_column say which columns are read",
+                       Error);
+  CHECK(words("a.csv", "Word,POS,Tag\nthe,DT,O\n", {.label_column = "Tag"}) == std::vector<Fields>{{"the/O"}});
+}
+
 TEST_CASE("labelled table: lines of tabs with names and columns, fastText's labels and JSON lines") {
   CHECK(texts("a.tsv", "good\ta film\tof note\n") == std::vector<Fields>{{"good", "a film\tof note"}});
   CHECK(texts("a.tsv", "text\tlabel\na film\tgood\n") == std::vector<Fields>{{"good", "a film"}});
