@@ -110,7 +110,9 @@ class Columns {
       by_name = by_name || (!name.empty() && !is_number(name));
       usual = usual && (!name.empty() || !usual_indices(column).empty());
     }
-    const bool guess = detected != LabelFormat::conll && first.size() > 1 && usual && !all_numbers();
+    // The first word of a CoNLL file may be "words": names are told from it by that of the label.
+    const bool tells = detected != LabelFormat::conll || (format.label_column.empty() && format.text_column.empty());
+    const bool guess = tells && first.size() > 1 && usual && !all_numbers();
     const bool by_default = detected == LabelFormat::csv || by_name || guess;
     has_header_ = format.header == HeaderLine::automatic ? by_default : format.header == HeaderLine::yes;
     guessed_ = has_header_ && format.header == HeaderLine::automatic && !by_name && detected != LabelFormat::csv;
@@ -155,10 +157,12 @@ class Columns {
             joined(first_, detected_ == LabelFormat::csv ? "," : "\t"), '"');
       return found - first_.begin();
     }
+    const bool has_places = detected_ == LabelFormat::conll;
     if (has_header_) {
-      if (const auto indices = usual_indices(column); !indices.empty()) return only_one(indices, column);
+      const std::vector<std::int64_t> indices = usual_indices(column);
+      if (!indices.empty() && (indices.size() == 1 || !has_places)) return only_one(indices, column);
     }
-    if (detected_ == LabelFormat::conll) {
+    if (has_places) {
       return is_label(column) ? conll_label_column(first_.size()) : conll_word_column(first_.size());
     }
     check(detected_ != LabelFormat::csv || format_.header == HeaderLine::no, where_,

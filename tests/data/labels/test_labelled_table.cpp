@@ -97,6 +97,22 @@ TEST_CASE("labelled table: of several usual names that of the task is meant, and
   CHECK(words("a.csv", "Word,POS,Tag\nthe,DT,O\n", {.label_column = "Tag"}) == std::vector<Fields>{{"the/O"}});
 }
 
+TEST_CASE("labelled table: a first line of CoNLL's columns that names them is no word") {
+  const std::vector<Fields> right{{"the/O", "dog/B"}};
+  const std::string lines = "the\tDT\tO\ndog\tNN\tB\n";
+  const LabelledText text = LabelledText::from_text("word\tpos\tlabel\n" + lines, "a.tsv");
+  CHECK(text.header() == "word\tpos\tlabel");
+  CHECK(text.sentences()[0][0].word == "the");
+  CHECK(words("a.tsv", "word\tpos\tlabel\n" + lines) == right);
+  CHECK(words("a.txt", "Word POS Tag\nthe DT O\ndog NN B\n") == right);  // of several names the last column
+  CHECK(words("a.conll", "Word POS Tag\nthe DT O\ndog NN B\n", {.header = HeaderLine::yes}) == right);
+  CHECK(words("a.tsv", "word\tpos\tlabel\n" + lines, {.header = HeaderLine::no}) ==
+        std::vector<Fields>{{"word/label", "the/O", "dog/B"}});
+  CHECK(words("a.txt", "words NNS O\ndog NN B\n") == std::vector<Fields>{{"words/O", "dog/B"}});
+  CHECK(words("a.txt", "words NNS O\ndog NN B\n", {.label_column = "2"}) ==
+        std::vector<Fields>{{"words/NNS", "dog/NN"}});
+}
+
 TEST_CASE("labelled table: lines of tabs with names and columns, fastText's labels and JSON lines") {
   CHECK(texts("a.tsv", "good\ta film\tof note\n") == std::vector<Fields>{{"good", "a film\tof note"}});
   CHECK(texts("a.tsv", "text\tlabel\na film\tgood\n") == std::vector<Fields>{{"good", "a film"}});
