@@ -76,7 +76,13 @@ double LabelScore::macro_f1() const {
 }
 
 bool are_bio_labels(std::span<const std::string> labels) {
-  const auto has = [&](const char* label) { return std::ranges::find(labels, label) != labels.end(); };
+  const auto has = [&](std::string_view label) { return std::ranges::find(labels, label) != labels.end(); };
+  // Whether a kind has a label that begins spans and one that goes on with them.
+  const bool has_spans = std::ranges::any_of(labels, [&](const std::string& label) {
+    const auto goes_on = [&](char place) { return has(place + label.substr(1)); };
+    return label.starts_with("B-") && std::ranges::any_of(std::string_view("IMEL"), goes_on);
+  });
+  if (has_spans) return true;
   const bool names_kinds = std::ranges::none_of(labels, [](const std::string& label) {
     return label.size() == 1 && label != "O";  // other labels may be single letters too
   });

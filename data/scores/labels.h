@@ -57,14 +57,15 @@ struct LabelSpan {
 };
 
 // Whether every label is O, or begins with B- or I- (Ramshaw & Marcus 1995; M- in BMES) or, of the last and of the only
-// word of a span, with E- or S- (IOBES, BMES), or L- or U- (BILOU). Labels that name no kind are these letters alone, B
-// and I among them, or B, M and E.
+// word of a span, with E- or S- (IOBES, BMES), or L- or U- (BILOU); or B-X and one that goes on, such as I-X, are among
+// the labels, whatever the others are. Labels that name no kind are these letters alone, B and I among them, or B, M
+// and E.
 bool are_bio_labels(std::span<const std::string> labels);
 
 // The spans of a sentence's labels. With such labels, a span begins at B-X, S-X and U-X, and at I-X, M-X, E-X and L-X
 // that do not continue a span of kind X. It continues over the following I-X and M-X, and ends with E-X, L-X, S-X and
-// U-X. (So conlleval reads BIO, and seqeval IOBES.) Where no kind is named it is "_". With plain labels, a span is a
-// run of the same label. O and the empty label belong to no span.
+// U-X. (So conlleval reads BIO, and seqeval IOBES.) Where no kind is named it is "_". Of plain labels, also among such
+// ones, a span is a run of the same label. O and the empty label belong to no span.
 std::vector<LabelSpan> label_spans(std::span<const std::string_view> labels, bool bio);
 
 // Counts spans: a predicted span is right if its begin, end and kind are right (Tjong Kim Sang & De Meulder 2003).

@@ -38,6 +38,15 @@ TEST_CASE("label spans: BIO labels are read as conlleval reads them, plain ones 
   CHECK_FALSE(are_bio_labels(plain));
 }
 
+TEST_CASE("label spans: one other label among those of BIO does not make all of them plain") {
+  const std::string zero[] = {"B-X", "O", "I-X", "0"}, padding[] = {"X", "B-Y", "E-Y"},
+                    two_kinds[] = {"B-X", "I-Y", "0"};
+  CHECK(are_bio_labels(zero));
+  CHECK(are_bio_labels(padding));
+  CHECK_FALSE(are_bio_labels(two_kinds));
+  CHECK(label_spans(Labels{"B-X", "I-X", "0", "0", "I-X"}, true) == Spans{{0, 2, "X"}, {2, 4, "0"}, {4, 5, "X"}});
+}
+
 TEST_CASE("label spans: IOBES and BILOU labels, which say the last and the only word of a span too, make whole spans") {
   const Spans whole{{0, 3, "X"}, {3, 4, "X"}, {4, 5, "Y"}, {6, 8, "X"}};
   CHECK(label_spans(Labels{"B-X", "I-X", "E-X", "S-X", "S-Y", "O", "B-X", "E-X"}, true) == whole);
