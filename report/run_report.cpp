@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "core/text/utf8.h"
 #include "report/page.h"
+#include "train/loop/evaluation.h"
 #include "train/loop/run_summary.h"
 #include "train/machine/machine.h"
 #include "train/run/checkpoint.h"
@@ -165,12 +166,15 @@ Json run_report_data(std::span<const RunFolder> runs) {
   Json data{{"runs", Json::array()}, {"per_point", per_point}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::optional<std::int64_t> kept = last_kept_step(runs[i]);
+    const std::string metric = metric_for_best_model(runs[i]);
     data["runs"].push_back({{"name", runs[i].name()},
                             {"config", read_file(runs[i].config())},
                             {"unit", loss_unit(runs[i])},
                             {"train", columns_of(lines[i].train, per_point)},
                             {"last", last_of(lines[i].train)},
                             {"eval", columns_of(lines[i].eval, 1)},
+                            {"metric", metric},
+                            {"smaller_is_better", smaller_is_better(metric)},
                             {"terms_since", terms_since(runs[i])},
                             {"kept_until", kept ? Json(*kept) : Json()},
                             {"watch", columns_of(lines[i].watched, per_watched)},

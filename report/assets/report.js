@@ -170,15 +170,19 @@
 
   const last = (values) => (values && values.length ? values[values.length - 1] : null);
   function summary() {
-    // Columns that some run has; their values are those at its smallest validation loss. Evaluations of other validation
-    // data than the present one, and of weights that were lost when the run was killed, do not count.
-    const beside = [["eval_perplexity", "perplexity"], ["eval_bits_per_byte", "bits per byte"]].filter(([key]) => measured.has(key));
-    const rows = [["", "run", "steps", "tokens", "time", "training loss, last", "validation loss, best",
+    // Columns that some run has; their values are those of its best evaluation, by the loss or by the metric that chooses
+    // its best checkpoint. Evaluations of other validation data than the present one, and of weights that were lost when
+    // the run was killed, do not count.
+    const metrics = [...new Set(data.runs.map((run) => run.metric))].filter((metric) => metric !== "loss");
+    const beside = [...metrics.map((metric) => ["eval_" + metric, metric.replaceAll("_", " ") + ", best"]),
+      ["eval_perplexity", "perplexity"], ["eval_bits_per_byte", "bits per byte"]].filter(([key]) => measured.has(key));
+    const rows = [["", "run", "steps", "tokens", "time", "training loss, last", "validation loss" + (metrics.length ? "" : ", best"),
       ...beside.map(([, title]) => title), "at step"]];
     data.runs.forEach((run, index) => {
-      const losses = (run.eval.eval_loss || []).map((loss, i) => [loss, i])
-        .filter(([loss, i]) => loss !== null && run.eval.step[i] > run.terms_since && run.eval.step[i] <= (run.kept_until ?? Infinity));
-      const best = losses.length ? losses.reduce((a, b) => (b[0] < a[0] ? b : a)) : [null, -1];
+      const values = (run.eval["eval_" + run.metric] || []).map((value, i) => [value, i])
+        .filter(([value, i]) => value !== null && run.eval.step[i] > run.terms_since && run.eval.step[i] <= (run.kept_until ?? Infinity));
+      const better = (a, b) => (run.smaller_is_better ? a < b : a > b);
+      const best = values.length ? values.reduce((a, b) => (better(b[0], a[0]) ? b : a)) : [null, -1];
       const at_best = (key) => number(run.eval[key]?.[best[1]] ?? null);
       const toggle = element("input", {type: "checkbox", checked: true, title: "show the curves of this run"});
       toggle.setAttribute("aria-label", "show " + run.name);
@@ -192,7 +196,7 @@
       const time = Math.max(run.last.elapsed_s ?? 0, last(run.eval.elapsed_s) ?? 0);
       rows.push([element("label", {}, toggle, swatch), run.name + (data.runs.length > 1 ? " #" + (index + 1) : ""),
         number(run.last.step ?? null), number(run.last.tokens ?? null), tapeformer.duration(time),
-        number(run.last.unsmoothed_loss ?? run.last.loss ?? null), number(best[0]),
+        number(run.last.unsmoothed_loss ?? run.last.loss ?? null), at_best("eval_loss"),
         ...beside.map(([key]) => at_best(key)), at_best("step")]);
     });
     return tapeformer.table(rows);

@@ -60,6 +60,8 @@ TEST_CASE("report: the curves are the numbers of metrics.jsonl, training and eva
              {"train", {{"step", {1, 2, 3}}, {"loss", {2.12346, nullptr, 1.25}}, {"lr", {0.5, nullptr, 0.25}}}},
              {"last", {{"step", 3}, {"loss", 1.25}}},
              {"eval", {{"step", {2}}, {"eval_loss", {1.5}}, {"eval_bleu", {33}}}},
+             {"metric", "loss"},
+             {"smaller_is_better", true},
              {"terms_since", 0},
              {"kept_until", nullptr},
              {"watch", Json::object()},

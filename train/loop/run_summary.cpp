@@ -173,6 +173,15 @@ std::string loss_unit(const RunFolder& run) {
   }
 }
 
+std::string metric_for_best_model(const RunFolder& run) {
+  try {
+    const std::string metric(stored_config(load_run_config(run.config())).metric_for_best_model());
+    return metric.empty() ? "loss" : metric;
+  } catch (const Error&) {
+    return "loss";
+  }
+}
+
 std::optional<std::int64_t> last_kept_step(const RunFolder& run) {
   return is_in_training(run) ? std::nullopt : latest_step(run);
 }

@@ -44,6 +44,8 @@ struct RunSummary {
 // Returns the unit of a run's losses (RunSummary::unit); "" if its configuration cannot be read, such as that of
 // another version.
 std::string loss_unit(const RunFolder& run);
+// Returns the name of the metric that chooses a run's best checkpoint; "loss" also if its configuration cannot be read.
+std::string metric_for_best_model(const RunFolder& run);
 // Returns the step after which metrics.jsonl is about weights that are lost: that of the newest checkpoint of a run
 // that no process trains. nullopt: there is no such step.
 std::optional<std::int64_t> last_kept_step(const RunFolder& run);
