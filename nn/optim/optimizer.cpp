@@ -31,6 +31,16 @@ void check_fit(const NamedTensors& places, const std::map<std::string, Value>& s
   }
 }
 
+// average = decay·average + (1 − decay)·values
+void add_share(const Tensor& average, const Tensor& values, double decay) {
+  dispatch_floating(values.dtype(), [&]<class T>(T) {
+    // The two shares add up to exactly 1. If both were rounded, the average would grow or shrink a little in every
+    // step.
+    const T kept = static_cast<T>(decay);
+    kernels::axpby(average.data<T>(), T{1} - kept, values.data<T>(), kept, values.numel());
+  });
+}
+
 }  // namespace
 
 Optimizer::Optimizer(const ParameterSlab& slab, double clip) : slab_(slab), clip_(clip) {}
@@ -106,18 +116,19 @@ void Optimizer::apply_update(const OptimizerStep& step) {
 void Optimizer::keep_moving_average(double decay) {
   average_decay_ = decay;
   average_ = add_state(std::string(kMovingAverage));
+  for (const auto& [name, buffer] : slab_.buffers()) {
+    buffer_averages_.emplace_back(str_cat(kMovingAverage, ".", name), Tensor::zeros(buffer.sizes(), buffer.dtype()));
+  }
 }
 
-void Optimizer::add_to_average(std::int64_t step) const {
+void Optimizer::add_to_average(std::int64_t step) {
   if (!average_.defined()) return;
   const double decay = std::min(average_decay_, 1 - 1 / static_cast<double>(step));
-  const Tensor& values = slab_.values();
-  dispatch_floating(values.dtype(), [&]<class T>(T) {
-    // The two shares add up to exactly 1. If both were rounded, the average would grow or shrink a little in every
-    // step.
-    const T kept = static_cast<T>(decay);
-    kernels::axpby(average_.data<T>(), T{1} - kept, values.data<T>(), kept, values.numel());
-  });
+  add_share(average_, slab_.values(), decay);
+  for (std::size_t i = 0; i < buffer_averages_.size(); ++i) {
+    add_share(buffer_averages_[i].second, slab_.buffers()[i].second, buffers_begin_ ? 0 : decay);
+  }
+  buffers_begin_ = false;
 }
 
 NamedTensors Optimizer::state() const {
@@ -133,6 +144,7 @@ NamedTensors Optimizer::state() const {
       begin += slab.places(part.size);
     }
   }
+  state.insert(state.end(), buffer_averages_.begin(), buffer_averages_.end());
   return state;
 }
 
@@ -143,7 +155,10 @@ void Optimizer::load_state(const std::map<std::string, Tensor>& state) {
 }
 
 void Optimizer::load_state(const SafetensorsFile& file) {
-  const NamedTensors places = this->state();
+  NamedTensors places = this->state();
+  const auto is_missing = [&](const auto& place) { return !file.entries().contains(place.first); };
+  buffers_begin_ = !buffer_averages_.empty() && std::ranges::all_of(buffer_averages_, is_missing);
+  if (buffers_begin_) places.erase(places.end() - std::ssize(buffer_averages_), places.end());
   check_fit(places, file.entries());
   for (const auto& [name, place] : places) file.read(name, place);
 }

@@ -39,7 +39,7 @@ class Optimizer {
   void apply(const OptimizerStep& step);
   // The two halves of apply(), for whoever changes the parameters between them: the update, and the moving average.
   void apply_update(const OptimizerStep& step);
-  void add_to_average(std::int64_t step) const;
+  void add_to_average(std::int64_t step);
   // Returns the step for this learning rate, whose gradient_scale clips gradients of this global norm.
   OptimizerStep clipped(double lr, std::int64_t step, double norm) const {
     return {.lr = lr, .step = step, .gradient_scale = clip_ > 0 && norm > clip_ ? clip_ / norm : 1};
@@ -50,7 +50,8 @@ class Optimizer {
 
   // From the next step on, keeps an exponential moving average e of the parameters θ in the state, under the prefix
   // kMovingAverage. After step t: e = d·e + (1 − d)·θ with d = min(decay, 1 − 1/t), so that e is the mean of all steps
-  // until there are 1/(1 − decay) of them, and the initial values are not part of it. Call it before state(), once.
+  // until there are 1/(1 − decay) of them, and the initial values are not part of it. The slab's buffers are averaged
+  // in the same way, since running statistics belong to the weights. Call it before state(), once.
   void keep_moving_average(double decay);
   static constexpr std::string_view kMovingAverage = "ema";
 
@@ -63,7 +64,8 @@ class Optimizer {
   // Copies values into the state. Throws Error, without any change, if a name is missing or unknown, or if a shape or
   // dtype differs.
   void load_state(const std::map<std::string, Tensor>& state);
-  // Reads each tensor from a file directly into the state.
+  // Reads each tensor from a file directly into the state. A file of an older version has no averages of buffers: they
+  // begin with the next step.
   void load_state(const SafetensorsFile& file);
 
  protected:
@@ -90,7 +92,9 @@ class Optimizer {
   const ParameterSlab& slab_;
   double clip_;
   double average_decay_ = 0;
-  Tensor average_;  // undefined without a moving average
+  Tensor average_;                // undefined without a moving average
+  NamedTensors buffer_averages_;  // of slab().buffers(), in their order
+  bool buffers_begin_ = false;    // the loaded state has no averages of buffers
   struct StateSlab {
     std::string prefix;
     Tensor values;

@@ -7,7 +7,7 @@
 
 namespace tapeformer {
 
-ParameterSlab::ParameterSlab(const Module& model, const ParameterRates& rates) {
+ParameterSlab::ParameterSlab(const Module& model, const ParameterRates& rates) : buffers_(model.named_buffers()) {
   std::int64_t total = 0;
   for (const NamedParameter& parameter : model.named_parameters()) {
     const double rate = rates ? rates(parameter.name) : 1;

@@ -38,6 +38,8 @@ class ParameterSlab {
   const std::vector<Part>& parts() const { return parts_; }
   const Tensor& values() const { return values_; }
   const Tensor& gradients() const { return gradients_; }
+  // Returns the model's buffers (Module::named_buffers()), in the model's memory. A slab made by part() has none.
+  const NamedTensors& buffers() const { return buffers_; }
   // Returns the index of this slab's first element in the slab of the whole model.
   std::int64_t offset() const { return offset_; }
 
@@ -65,6 +67,7 @@ class ParameterSlab {
   ParameterSlab() = default;
 
   std::vector<Part> parts_;
+  NamedTensors buffers_;
   Tensor values_, gradients_;
   std::int64_t offset_ = 0;
 };

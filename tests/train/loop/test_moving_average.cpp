@@ -1,4 +1,5 @@
 // The moving average of the weights (train.ema).
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -136,6 +137,57 @@ TEST_CASE("moving average: parameters that are not trained have their own values
     const bool same = tensor.to_vector<float>() == last.at(name).to_vector<float>();
     if (name == "token_embedding.weight") CHECK(same);
     if (name == "blocks.0.attention.qkv.weight") CHECK_FALSE(same);
+  }
+}
+
+TEST_CASE("moving average: batch norm's running statistics are averaged as the weights are") {
+  const CacheFolder folder;
+  Config config = averaged_config(0.75);
+  config.model.options["norm_kind"] = std::string("batch");
+  config.train.steps = 6;
+  config.eval.every = 3;
+  Toy toy(config);
+  std::map<std::string, std::vector<double>> expected;
+  for (std::int64_t step = 1; step <= 6; ++step) {
+    toy.step(step);
+    const double decay = std::min(0.75, 1 - 1.0 / static_cast<double>(step));
+    for (const auto& buffer : toy.model.named_buffers()) {
+      const std::vector<float> values = buffer.second.to_vector<float>();
+      std::vector<double>& average = expected[buffer.first];
+      average.resize(values.size());
+      for (std::size_t i = 0; i < values.size(); ++i) average[i] = decay * average[i] + (1 - decay) * values[i];
+    }
+  }
+  CHECK(expected.size() == toy.model.named_buffers().size());
+  std::map<std::string, Tensor> state;
+  for (const auto& entry : toy.optimizer.state()) state.emplace(entry.first, entry.second);
+  for (const auto& average : expected) {
+    CAPTURE(average.first);
+    REQUIRE(state.contains("ema." + average.first));
+    const std::vector<float> kept = state.at("ema." + average.first).to_vector<float>();
+    for (std::size_t i = 0; i < kept.size(); ++i) CHECK(std::abs(kept[i] - average.second[i]) < 1e-5);
+  }
+
+  // They are part of the checkpoints and of the average.
+  const RunFolder whole{folder.path / "whole"}, cut{folder.path / "cut"};
+  trained<Toy>(config, whole.root);
+  trained<Toy>(config, cut.root, 4);
+  CHECK(read_file(whole.average() / "model.safetensors") == read_file(cut.average() / "model.safetensors"));
+  const auto stored = read_safetensors(whole.checkpoint(6) / "optimizer.safetensors");
+  for (const auto& weight : read_safetensors(whole.average() / "model.safetensors")) {
+    CHECK(weight.second.to_vector<float>() == stored.at("ema." + weight.first).to_vector<float>());
+  }
+
+  // In a checkpoint of an older version there are none of them: they begin with the next step.
+  NamedTensors older;
+  for (const auto& entry : stored) {
+    if (entry.first.find("running_") == entry.first.npos) older.emplace_back(entry.first, entry.second);
+  }
+  write_safetensors(folder.path / "older", older);
+  toy.optimizer.load_state(SafetensorsFile(folder.path / "older"));
+  toy.step(7);
+  for (const auto& buffer : toy.model.named_buffers()) {
+    CHECK(state.at("ema." + buffer.first).to_vector<float>() == buffer.second.to_vector<float>());
   }
 }
 
