@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "data/masked/masked_batcher.h"
 #include "data/text/byte_reader.h"
 #include "data/text/learn_tokenizer.h"
 #include "data/text/text_files.h"
@@ -47,6 +48,18 @@ struct Text {
   }
   TextRange range(std::int64_t begin, std::int64_t end) const { return {summary, begin, end}; }
 };
+
+// Returns how many tokens a training text has at least.
+std::int64_t fewest_tokens(const ResolvedConfig& config) {
+  const std::string& task = config.family().task;
+  const KeyValues& model = config.model.options;
+  if (task == "glove") return 2;  // it draws pairs, from anywhere in the text
+  if (task == "skip_gram") return config.block_size() + 2 * model.integer("window");  // the centres and their contexts
+  if (task != "masked_language_model") return config.block_size() + 1;  // the last token of a row has a target too
+  MaskedRowOptions options;
+  options.pairs = model.boolean("next_sentence");
+  return config.block_size() - options.special_tokens();
+}
 
 Text text_of_files(const std::vector<std::string>& inputs, const ResolvedConfig& config, const TokenCache& cache,
                    const ProgressMaker& progress) {
@@ -151,10 +164,10 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
     result.warnings.push_back(str_cat("the tokenizer has no token ", kEndOfText,
                                       ": the documents of the text follow each other without a mark"));
   }
-  const std::int64_t row = config.block_size();
+  const std::int64_t fewest = fewest_tokens(config);
   const char* const what = config.train.bptt > 0 ? "train.bptt" : config.context() ? "model.context" : "a row's length";
-  check(result.train.size() > row, "the training text has ", result.train.size(), " tokens: ", what, " = ", row,
-        " takes at least ", row + 1);
+  check(result.train.size() >= fewest, "the training text has ", result.train.size(), " tokens: ", what, " = ",
+        config.block_size(), " takes at least ", fewest);
   if (!valid.empty()) {
     TokenFile tokens = cache.tokens("valid", *valid_text.reader, valid, *tokenizer, show);
     check(!other || tokens.size() >= 2, "data.valid: the text has ", tokens.size(), " tokens, expected at least 2");

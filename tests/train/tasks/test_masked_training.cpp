@@ -54,6 +54,24 @@ TEST_CASE("masked training: a step of which nothing is chosen changes no gradien
   CHECK(MaskedToy(config).objective.validation().missing == "no validation text");
 }
 
+TEST_CASE("text tasks: a training text is refused only if it has fewer tokens than the rows of its task take") {
+  const CacheFolder folder;
+  const std::string letters = "abcdefghijklmnopqrstuvwxyz";
+  const auto check_least = [&](Config config, std::size_t least, const std::string& message) {
+    remove_corpus(config);
+    config.tokenizer.kind = TokenizerKind::character;
+    config.data.valid_fraction = 0;
+    config.data.text = {folder.write("text.txt", letters.substr(0, least)).string()};
+    AnyToy(config).steps(1, 3);
+    folder.write("text.txt", letters.substr(0, least - 1));
+    CHECK_THROWS_WITH_AS(AnyToy{config}, message.c_str(), Error);
+  };
+  check_least(bert_config(), 16, "the training text has 15 tokens: model.context = 18 takes at least 16");
+  check_least(bert_config(/*pairs=*/true), 15, "the training text has 14 tokens: model.context = 18 takes at least 15");
+  check_least(word2vec_config(), 18, "the training text has 17 tokens: model.context = 8 takes at least 18");
+  check_least(glove_config(), 2, "the training text has 1 tokens: model.context = 8 takes at least 2");
+}
+
 TEST_CASE("masked training: the metrics have no loss of a step of which nothing is chosen") {
   const CacheFolder folder;
   Config config = bert_config(/*pairs=*/true);  // so that unsmoothed_loss is there too
