@@ -124,6 +124,7 @@ int main(int argc, char** argv) {
   std::optional<tapeformer::StopSignal> stop;
   if (tapeformer::cli::asks_to_train({argv, static_cast<std::size_t>(argc)})) stop.emplace();
   tapeformer::cli::open_standard_descriptors();
+  std::signal(SIGCHLD, SIG_DFL);  // where the caller ignored it, the trainings of a study would have no exit codes
   std::signal(SIGXFSZ, SIG_IGN);  // with ulimit -f, the write fails with an error instead of a signal
   tapeformer::set_up_log();
   tapeformer::cli::warn_of_slow_blas();

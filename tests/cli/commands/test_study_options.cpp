@@ -114,6 +114,17 @@ TEST_CASE("study: runs of a training text that has changed since are not compare
   check_error(box, kFailure, message, "study s.toml");
 }
 
+TEST_CASE("study: a training that fails is told by one whose caller ignores the ends of children too") {
+  const Sandbox box("gpt");
+  box.write("heads.toml",
+            "title = \"t\"\nclaim = \"c\"\nconfig = \"tiny.toml\"\n[[variants]]\nname = \"a\"\nmodel.heads = 3\n");
+  const std::string ignoring = "$SIG{CHLD} = 'IGNORE'; exec @ARGV";
+  const Outcome outcome =
+      Process(box / ".", {"/usr/bin/perl", "-e", ignoring, TAPEFORMER_BINARY, "study", "heads.toml"}, "").wait();
+  CHECK(outcome.exit_code == kFailure);
+  CHECK(outcome.tells("tapeformer: a: model.heads: expected a divisor of model.dim"));
+}
+
 TEST_CASE("study: --list stands alone") {
   const Sandbox box;
   check_errors(box, kUsage,
