@@ -40,15 +40,15 @@ TEST_CASE("report: the metric that chooses a run's best checkpoint says which of
   const TempFolder folder;
   folder.write("a/config.toml", "[model]\ntype = \"bert\"\n[task]\nkind = \"tag\"\n[data]\nlabels = \"a.tsv\"\n");
   folder.write("a/metrics.jsonl",
-               "{\"step\":2,\"eval_loss\":0.5,\"eval_accuracy\":0.75}\n"
-               "{\"step\":4,\"eval_loss\":0.625,\"eval_accuracy\":0.875}\n");
+               "{\"step\":2,\"eval_loss\":0.5,\"eval_span_f1\":0.75}\n"
+               "{\"step\":4,\"eval_loss\":0.625,\"eval_span_f1\":0.875}\n");
   const RunFolder run{folder.path / "a"};
   const auto data = run_report_data({&run, 1})["runs"][0];
-  CHECK(data["metric"] == "accuracy");
+  CHECK(data["metric"] == "span_f1");
   CHECK(data["smaller_is_better"] == false);
   if (!has_browser()) return;
   const std::string dom = opened(run_report({&run, 1}));
-  CHECK(dom.find("<th>validation loss</th><th>accuracy, best</th><th>at step</th>") != dom.npos);
+  CHECK(dom.find("<th>validation loss</th><th>span f1, best</th><th>at step</th>") != dom.npos);
   CHECK(dom.find("<td>0.625</td><td>0.875</td><td>4</td></tr>") != dom.npos);
 }
 

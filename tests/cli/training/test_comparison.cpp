@@ -41,7 +41,7 @@ TEST_CASE("comparison: it takes a thirtieth of the training's time, 0.2 seconds 
   const Json json = Json::parse(read_all(run.comparison()));
   CHECK(json == Json({{"step", 7},
                       {"tokens", 2},
-                      {"model", {{"loss", 1.25}}},
+                      {"model", {{"step", 5}, {"loss", 1.25}}},
                       {"kneser_ney", {{"loss", 1.5}, {"order", 5}, {"tokens", 8}, {"of", 9}}}}));
 }
 
