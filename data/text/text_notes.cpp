@@ -20,6 +20,8 @@ constexpr std::array<Wording, kTextNoteKinds> kWordings = {{
      "files do not look like text (bytes 0, or many that are not UTF-8)"},
     {"file begins like JSON lines, and is read as plain text, since its name does not end in .jsonl",
      "files begin like JSON lines, and are read as plain text, since their names do not end in .jsonl"},
+    {"file has <|endoftext|> written in it, read as plain text (documents end there if data.document is mark)",
+     "files have <|endoftext|> written in them, read as plain text (documents end there if data.document is mark)"},
 }};
 
 }  // namespace

@@ -16,8 +16,9 @@ enum class TextNote {
   trailing_zeros,   // bytes 0 after the end of a gzip file: ignored
   binary,           // bytes 0, or many bytes that are not UTF-8: read unchanged
   json_lines,       // plain text by its name, but its first line is an object of JSON with the field: read unchanged
+  plain_mark,       // kEndOfText in plain text whose documents do not end there: read as any other text
 };
-inline constexpr std::size_t kTextNoteKinds = 6;
+inline constexpr std::size_t kTextNoteKinds = 7;
 
 struct TextNotes {
   struct Entry {

@@ -146,6 +146,20 @@ TEST_CASE("text notes: JSON lines that are read as plain text are named") {
   CHECK(notes_of("c.txt", "one\n" + lines) == "");
 }
 
+TEST_CASE("text notes: a file with marks of documents that are read as plain text is named") {
+  const TempFolder folder;
+  const std::string text = "one\n<|endoftext|>\ntwo<|endoftext|>\n";
+  const fs::path marked = folder.write("marked.txt", text), other = folder.write("other.txt", "one <|endoftext");
+  const std::vector<std::string> told{
+      "1 file has <|endoftext|> written in it, read as plain text (documents end there if data.document is mark): " +
+      marked.string()};
+  for (const DocumentEnd document : {DocumentEnd::none, DocumentEnd::file, DocumentEnd::line}) {
+    CHECK(read_with_notes({marked, other}, {.document = document, .field = "text"}).notes == told);
+  }
+  CHECK(read_with_notes({marked, other}).text == text + "one <|endoftext");
+  CHECK(read_with_notes({marked, other}, {.document = DocumentEnd::mark, .field = "text"}).notes.empty());
+}
+
 TEST_CASE("encode inputs: files, folders, compressed files and documents give the ids and bytes of training") {
   const TempFolder folder;
   folder.write("texts/a.txt.gz", gzip(kByteOrderMark + "one two\nthree\n"));
