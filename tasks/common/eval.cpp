@@ -1,10 +1,12 @@
 #include "tasks/common/eval.h"
 
+#include <algorithm>
 #include <iomanip>
 #include <sstream>
 
 #include "core/text/numbers.h"
 #include "tasks/common/models.h"
+#include "tasks/common/text_start.h"
 
 namespace tapeformer {
 
@@ -67,6 +69,11 @@ EncodedText read_text(const std::string& input, const TrainedModel& run, const T
   const std::vector<std::int32_t> prefix = text_prefix(run, tokenizer);
   text.ids.insert(text.ids.begin(), prefix.begin(), prefix.end());
   for (const std::string& note : text.notes.lines()) warn(note);
+  const auto ends = std::ranges::count(text.ids, tokenizer.special(kEndOfText).value_or(-1));
+  if (ends > 0 && !may_know_end_of_text(run.config, run.is_imported())) {
+    warn(str_cat("the text has documents, and that of the training had none: the model has not learned the token ",
+                 kEndOfText, ", which this text has ", ends, ends == 1 ? " time" : " times"));
+  }
   return text;
 }
 

@@ -50,7 +50,7 @@ Trained open_run(const EvalRequest& request) {
 }
 
 // Encodes the text of a file, folder or glob, read as the run's training reads it. For a causal model, text_prefix()
-// comes first. Calls `warn` with each TextNote.
+// comes first. Calls `warn` with each TextNote, and if the text has documents that the model has not learned to end.
 EncodedText read_text(const std::string& input, const TrainedModel& run, const Tokenizer& tokenizer,
                       const std::function<void(const std::string&)>& warn);
 

@@ -60,13 +60,11 @@ bool weights_may_know_documents(std::string init_from) try {
   return true;
 }
 
-// Returns whether the model may have learned from a text with kEndOfText. A text without documents does not have it,
-// even if the tokenizer does, so what the model predicts after it then means nothing.
+}  // namespace
+
 bool may_know_end_of_text(const ResolvedConfig& config, bool is_imported) {
   return is_imported || may_read_documents(config) || weights_may_know_documents(config.train.init_from);
 }
-
-}  // namespace
 
 std::vector<std::int32_t> text_prefix(const ResolvedConfig& config, const Tokenizer& tokenizer, bool is_imported) {
   if (!config.family().is_causal() || config.task_row().tunes_vectors) return {};

@@ -13,6 +13,10 @@ namespace tapeformer {
 
 // `is_imported`, below: whether the weights are those of a published model, which no training here has changed.
 
+// Returns whether the model may have learned from a text with kEndOfText. A text without documents does not have it,
+// even if the tokenizer does, so the model's predictions of it, and those after it, then mean nothing.
+bool may_know_end_of_text(const ResolvedConfig& config, bool is_imported = false);
+
 // Returns the tokens before a text as a causal model has learned them: what its tokenizer says (Tokenizer::frame()) for
 // a published model, and for runs that began with its weights. None for a run that began with random values: whatever
 // its tokenizer says, its training has read texts without them. None for models that are not causal, whose rows have

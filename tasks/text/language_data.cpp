@@ -9,6 +9,7 @@
 #include "data/text/learn_tokenizer.h"
 #include "data/text/text_files.h"
 #include "tasks/common/models.h"
+#include "tasks/common/text_start.h"
 #include "tokenizer/masked_symbols.h"
 
 namespace tapeformer {
@@ -112,6 +113,17 @@ std::unique_ptr<Tokenizer> make_tokenizer(const ResolvedConfig& config, const To
   });
 }
 
+// Returns why the ends of the documents of the texts mean nothing to the model; "" if they mean something.
+std::string documents_warning(const ResolvedConfig& config, const Tokenizer& tokenizer) {
+  if (!tokenizer.special(kEndOfText)) {
+    return str_cat("the tokenizer has no token ", kEndOfText,
+                   ": the documents of the text follow each other without a mark");
+  }
+  if (may_know_end_of_text(config)) return "";
+  return str_cat("data.valid has documents, and the training text has none: the validation loss counts the token ",
+                 kEndOfText, " that ends them, which the model does not learn");
+}
+
 }  // namespace
 
 TokenizerOptions tokenizer_options(const ResolvedConfig& config, bool documents) {
@@ -160,9 +172,8 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
                       .warnings = notes.lines()};
   if (!cache.warning().empty()) result.warnings.push_back(cache.warning());
   const bool has_documents = text.source->has_documents() || valid_text.source->has_documents();
-  if (has_documents && !tokenizer->special(kEndOfText)) {
-    result.warnings.push_back(str_cat("the tokenizer has no token ", kEndOfText,
-                                      ": the documents of the text follow each other without a mark"));
+  if (has_documents) {
+    if (std::string line = documents_warning(config, *tokenizer); !line.empty()) result.warnings.push_back(line);
   }
   const std::int64_t fewest = fewest_tokens(config);
   const char* const what = config.train.bptt > 0 ? "train.bptt" : config.context() ? "model.context" : "a row's length";

@@ -90,6 +90,19 @@ TEST_CASE("documents: eval and surprisal cut a text as the training did, and sco
   CHECK(result_of(box, "generate run --prompt ab --tokens 20").starts_with("ab"));
 }
 
+TEST_CASE("documents: a text with them, scored by a model that has read none, is told") {
+  const Sandbox box("gpt");
+  box.write("some.jsonl", "{\"text\": \"abcda\"}\n{\"text\": \"ddbac\"}\n");
+  box.write("none.txt", "abcdaddbac\n");
+  box.train("run", "--train.steps 2 --tokenizer.kind bpe --tokenizer.vocab 260");
+  CHECK(box.run("eval run --text some.jsonl -q").err ==
+        "warning: the text has documents, and that of the training had none: the model has not learned the token "
+        "<|endoftext|>, which this text has 2 times\n");
+  CHECK(box.run("eval run --text none.txt -q").err == "");
+  box.train("lines", "--train.steps 2 --tokenizer.kind bpe --tokenizer.vocab 260 --data.document line");
+  CHECK(box.run("eval lines --text some.jsonl -q").err == "");
+}
+
 TEST_CASE("documents: asked for where there are none, in one line") {
   const Sandbox box("gpt");
   const std::string none =

@@ -185,6 +185,21 @@ TEST_CASE(
   CHECK(prepare_language_data(resolve(config)).tokenizer->vocab_size() == 10);  // nine letters and <|endoftext|>
 }
 
+TEST_CASE("documents: those of the validation text alone are told, as the model does not learn what ends them") {
+  const CacheFolder folder;
+  Config config = documents_config(folder);
+  config.data.document = DocumentEnd::none;
+  config.data.within_document = false;
+  config.tokenizer.kind = TokenizerKind::bpe;
+  config.tokenizer.vocab = 257;
+  config.data.valid = {folder.write("valid.jsonl", "{\"text\": \"abc\"}\n{\"text\": \"cde\"}\n").string()};
+  CHECK(prepare_language_data(resolve(config)).warnings ==
+        std::vector<std::string>{"data.valid has documents, and the training text has none: the validation loss counts "
+                                 "the token <|endoftext|> that ends them, which the model does not learn"});
+  config.data.document = DocumentEnd::line;
+  CHECK(prepare_language_data(resolve(config)).warnings.empty());
+}
+
 TEST_CASE("documents: a text begins after <|endoftext|> where training has read it, else after a line end") {
   const TempFolder folder;
   const std::string plain = folder.write("plain.txt", "A cat.\n").string(),
