@@ -112,11 +112,13 @@ Json state_unless_damaged(const RunFolder& run, std::int64_t step) {
   }
 }
 
-// Returns the steps of the best evaluations that a checkpoint knows: a run that goes back to it needs their weights.
+// Returns the steps of the best evaluations that a checkpoint knows: a run that goes on from it needs their weights.
 std::vector<std::int64_t> bests_of(const RunFolder& run, std::int64_t step) {
   const Json state = state_unless_damaged(run, step);
-  return {state.value("best_step", std::int64_t{0}),
-          state.value("scheduled_best", Json::object()).value("step", std::int64_t{0})};
+  std::vector<std::int64_t> steps{state.value("best_step", std::int64_t{0}),
+                                  state.value("scheduled_best", Json::object()).value("step", std::int64_t{0})};
+  std::erase(steps, 0);  // there was no evaluation; a run that began with other weights has a checkpoint of step 0
+  return steps;
 }
 
 // Does one search for newest_valid_checkpoint(). Throws CheckpointGone when a checkpoint that it reads is removed or

@@ -262,6 +262,10 @@ TEST_CASE("checkpoint: pruning keeps what was the best when a kept one was saved
   publish(6, {{"best_step", 5}});
   prune_checkpoints(f.run, 2);
   CHECK(list_checkpoints(f.run) == Steps{5, 6});
+  // Where nothing was evaluated, none was the best: step 0 has the weights with which the run began.
+  const CheckpointedRun unevaluated({0, 1, 2});
+  prune_checkpoints(unevaluated.run, 1);
+  CHECK(list_checkpoints(unevaluated.run) == Steps{2});
 }
 
 TEST_CASE("checkpoint: going back to a step leaves later ones behind") {
