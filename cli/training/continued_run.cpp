@@ -143,7 +143,7 @@ void reset_run(const RunFolder& run, const ResolvedConfig& config, const Trainin
   remove_old_comparison(state, run);
   if (state.best_step == 0) remove_path(run.best());  // the evaluation cannot be compared with later ones
   mark_best_of(run, state);
-  prune_checkpoints(run, config.checkpoint.keep, config.checkpoint.average, kept_best(state));
+  prune_checkpoints(run, config.checkpoint.keep, config.checkpoint.average);
 }
 
 // A run that is ready to go on from a checkpoint, or before its first step.

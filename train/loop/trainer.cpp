@@ -280,13 +280,13 @@ class Trainer {
     if (metrics_) state_.metrics = metrics_->mark();
     auto checkpoint = stage_checkpoint(run_, objective_.model(), optimizer_, state_, options, ranks_);
     if (!ranks_.is_root()) return;
-    const auto publish = [this, step = state_.step, is_best = state_.best_step == state_.step, kept = kept_best(state_),
+    const auto publish = [this, step = state_.step, is_best = state_.best_step == state_.step,
                           checkpoint = std::shared_ptr(std::move(checkpoint))] {
       metrics_->sync();
       require_folder();
       checkpoint->publish();
       if (is_best) mark_best(run_, step);
-      prune_checkpoints(run_, config_.checkpoint.keep, config_.checkpoint.average, kept);
+      prune_checkpoints(run_, config_.checkpoint.keep, config_.checkpoint.average);
     };
     // std::async() gets a copy: a moved function would be lost if the system had no thread, before it is deferred.
     publishing_ = std::async(std::launch::async | std::launch::deferred, publish);

@@ -269,7 +269,7 @@ void remove_average(const RunFolder& run) {
   if (is_folder(run.average())) remove_whole(run, kAverage);
 }
 
-void prune_checkpoints(const RunFolder& run, std::int64_t keep, std::int64_t average, std::int64_t also) {
+void prune_checkpoints(const RunFolder& run, std::int64_t keep, std::int64_t average) {
   if (keep == 0) return;
   const std::vector<std::int64_t> steps = list_checkpoints(run);
   std::set<std::int64_t> kept;
@@ -282,7 +282,6 @@ void prune_checkpoints(const RunFolder& run, std::int64_t keep, std::int64_t ave
   for (const std::int64_t step : newest) {
     for (const std::int64_t best : bests_of(run, step)) kept.insert(best);
   }
-  if (also > 0) kept.insert(also);
   for (const auto& named : {best_step(run), latest_step(run)}) {
     if (named) kept.insert(*named);
   }

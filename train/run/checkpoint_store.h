@@ -132,9 +132,9 @@ void mark_best(const RunFolder& run, std::int64_t step);
 // Removes the average, if there is one. Call it for a run that continues, in which the average would be out of date.
 void remove_average(const RunFolder& run);
 // Removes all checkpoints except the last `keep` (0: keeps all), the last `average` regular ones, those that were the
-// best when one of these was saved (the caller's fields "best_step" and "scheduled_best"), since a run may go back to
-// it, the best, the latest, and the checkpoint of the step `also` (0: none).
-void prune_checkpoints(const RunFolder& run, std::int64_t keep, std::int64_t average = 0, std::int64_t also = 0);
+// best when one of these was saved (the caller's fields "best_step" and "scheduled_best"), since a run may go on from
+// it, the best, and the latest.
+void prune_checkpoints(const RunFolder& run, std::int64_t keep, std::int64_t average = 0);
 // Copies the checkpoint into another run that is being made: on return its files are on disk, and `latest` of that run
 // names it. Throws Error when it does not verify.
 void copy_checkpoint(const RunFolder& from, std::int64_t step, const RunFolder& to);
