@@ -108,11 +108,11 @@ class Columns {
     for (const std::string& column : shape.columns) {
       const std::string& name = chosen(format, column);
       by_name = by_name || (!name.empty() && !is_number(name));
-      usual = usual && (!name.empty() || !usual_indices(column).empty());
+      // The first word of a CoNLL file may be "words": such a line has names if it has one of the label too.
+      const bool is_given = !name.empty() && detected != LabelFormat::conll;
+      usual = usual && (is_given || !usual_indices(column).empty());
     }
-    // The first word of a CoNLL file may be "words": names are told from it by that of the label.
-    const bool tells = detected != LabelFormat::conll || (format.label_column.empty() && format.text_column.empty());
-    const bool guess = tells && first.size() > 1 && usual && !all_numbers();
+    const bool guess = first.size() > 1 && usual && !all_numbers();
     const bool by_default = detected == LabelFormat::csv || by_name || guess;
     has_header_ = format.header == HeaderLine::automatic ? by_default : format.header == HeaderLine::yes;
     guessed_ = has_header_ && format.header == HeaderLine::automatic && !by_name && detected != LabelFormat::csv;

@@ -108,6 +108,10 @@ TEST_CASE("labelled table: a first line of CoNLL's columns that names them is no
   CHECK(words("a.conll", "Word POS Tag\nthe DT O\ndog NN B\n", {.header = HeaderLine::yes}) == right);
   CHECK(words("a.tsv", "word\tpos\tlabel\n" + lines, {.header = HeaderLine::no}) ==
         std::vector<Fields>{{"word/label", "the/O", "dog/B"}});
+  CHECK(words("a.tsv", "word\tpos\tlabel\n" + lines, {.label_column = "2"}) ==
+        std::vector<Fields>{{"the/DT", "dog/NN"}});
+  CHECK(words("a.tsv", "word\tpos\tlabel\n" + lines, {.label_column = "-1"}) == right);
+  CHECK(words("a.tsv", "word\tpos\tlabel\n" + lines, {.text_column = "1"}) == right);
   CHECK(words("a.txt", "words NNS O\ndog NN B\n") == std::vector<Fields>{{"words/O", "dog/B"}});
   CHECK(words("a.txt", "words NNS O\ndog NN B\n", {.label_column = "2"}) ==
         std::vector<Fields>{{"words/NNS", "dog/NN"}});
