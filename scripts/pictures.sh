@@ -2,6 +2,7 @@
 # Makes docs/surprisal.png and docs/vectors.png again: trains the two models (about three minutes of processor time),
 # writes their pages, and takes pictures of these by headless chromium. Usage: scripts/pictures.sh [FOLDER FOR THE RUNS]
 set -euo pipefail
+trap 'exit 130' INT  # a training that Ctrl-C stops returns 0
 top=$(dirname "$(dirname "$(readlink -f "$0")")")
 runs=${1:-$(mktemp -d)}
 tapeformer=$top/build/tapeformer
