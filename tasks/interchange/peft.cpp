@@ -1,6 +1,7 @@
 #include "tasks/interchange/peft.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "core/files.h"
@@ -222,6 +223,18 @@ void copy_adapter(const AdaptedModule& module, const PeftAdapters& adapters, dou
   }
 }
 
+// Returns the tokenizer_config.json of a run of these adapters: with the chat template in their folder, where trainers
+// save it, else that of the base. A token that the folder does not name beside its template is the base's.
+std::string chat_of_adapters(const fs::path& folder, const RunFolder& base) {
+  const fs::path file = base.tokenizer_config();
+  std::optional<ChatSettings> own = ChatSettings::find_beside(folder);
+  if (!own) return is_there(file) ? read_file(file) : "";
+  const ChatSettings of_base = ChatSettings::beside(base.tokenizer());
+  if (own->bos_token.empty()) own->bos_token = of_base.bos_token;
+  if (own->eos_token.empty()) own->eos_token = of_base.eos_token;
+  return own->to_json();
+}
+
 }  // namespace
 
 PublishedFormat peft_format() {
@@ -277,13 +290,8 @@ RunFolder import_adapters(const fs::path& folder, const RunSelection& base, cons
     copy_adapter(module, adapters, peft.scale(module.path, rank) / scale, ours.at(module.layer));
   }
   const std::string toml = to_toml(resolved);
-  const auto own_chat = ChatSettings::find_beside(folder);  // trainers save it with the adapters
-  const fs::path chat = run.run.tokenizer_config();
-  const RunTokenizers tokenizers{.source = run.tokenizer->to_json(),
-                                 .target = "",
-                                 .chat = own_chat         ? own_chat->to_json()
-                                         : is_there(chat) ? read_file(chat)
-                                                          : ""};
+  const RunTokenizers tokenizers{
+      .source = run.tokenizer->to_json(), .target = "", .chat = chat_of_adapters(folder, run.run)};
   const ParameterSlab slab(*model);
   const auto optimizer = make_optimizer(resolved, slab, Communicator::alone());
   return create_run(out, toml, tokenizers, [&](const RunFolder& made) {

@@ -160,6 +160,10 @@ TEST_CASE("lora: adapters leave for PEFT and come back, alone or merged with the
     box.write("adapters/chat_template.jinja", own);
     box.succeed("import adapters --base base --out chats");
     CHECK(Json::parse(box.read("chats/tokenizer_config.json"))["chat_template"] == own);
+    box.write("base/tokenizer_config.json", R"({"eos_token": "<|endoftext|>", "chat_template": "{{ eos_token }}"})");
+    box.succeed("import adapters --base base --out ends");
+    CHECK(Json::parse(box.read("ends/tokenizer_config.json"))["chat_template"] == own);
+    CHECK(Json::parse(box.read("ends/tokenizer_config.json"))["eos_token"] == "<|endoftext|>");
     CHECK(loss("back") == doctest::Approx(expected).epsilon(1e-6));
     CHECK_FALSE(box.succeed("train --resume back --train.steps 40").tells("training data is another"));
     CHECK(loss("back") < expected);
