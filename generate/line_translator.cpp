@@ -30,16 +30,16 @@ std::vector<LineTranslation> translate_lines(const EncoderDecoder& model, const 
   std::vector<std::vector<std::int32_t>> sources;
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (is_white_space(lines[i])) {
+    std::vector<std::int32_t> ids;
+    try {
+      if (!is_white_space(lines[i])) ids = source.encode(with_valid_utf8(lines[i]));
+    } catch (const Error& error) {
+      fail("line ", first_number + static_cast<std::int64_t>(i), ": ", error.what());
+    }
+    if (ids.empty()) {
       results[i].texts = {""};
       results[i].scores = {0};
       continue;
-    }
-    std::vector<std::int32_t> ids;
-    try {
-      ids = source.encode(with_valid_utf8(lines[i]));
-    } catch (const Error& error) {
-      fail("line ", first_number + static_cast<std::int64_t>(i), ": ", error.what());
     }
     if (ids.size() > most) {
       results[i].dropped_tokens = static_cast<std::int64_t>(ids.size() - most);

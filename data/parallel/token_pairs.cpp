@@ -16,10 +16,6 @@ constexpr std::int64_t kPairsPerReport = 256 * kPairsPerChunk;  // between two c
 
 bool is_utf8(std::string_view text) { return find_invalid_utf8(text) == std::string_view::npos; }
 
-bool longer(const std::vector<std::int32_t>& ids, std::int64_t limit) {
-  return static_cast<std::int64_t>(ids.size()) > limit;
-}
-
 }  // namespace
 
 bool is_usable(const SentencePair& pair, SkippedPairs& skipped) {
@@ -28,6 +24,15 @@ bool is_usable(const SentencePair& pair, SkippedPairs& skipped) {
   if (empty) ++skipped.empty;
   if (!empty && !valid) ++skipped.invalid_utf8;
   return !empty && valid;
+}
+
+bool is_usable(std::span<const std::int32_t> source, std::span<const std::int32_t> target, const PairLimits& limits,
+               SkippedPairs& skipped) {
+  const bool empty = source.empty() || target.empty();
+  const bool too_long = std::ssize(source) > limits.source || std::ssize(target) > limits.target;
+  if (empty) ++skipped.empty;
+  if (!empty && too_long) ++skipped.too_long;
+  return !empty && !too_long;
 }
 
 std::string describe(const SkippedPairs& skipped, const PairLimits& limits) {
@@ -74,10 +79,7 @@ TokenPairs encode_pairs(std::span<const SentencePair> pairs, const Tokenizer& so
     const SentencePair& pair = pairs[i];
     if (!is_usable(pair, out.skipped_)) return;
     const auto source_ids = source.encode(pair.source), target_ids = target.encode(pair.target);
-    if (longer(source_ids, limits.source) || longer(target_ids, limits.target)) {
-      ++out.skipped_.too_long;
-      return;
-    }
+    if (!is_usable(source_ids, target_ids, limits, out.skipped_)) return;
     out.add(source_ids, target_ids, static_cast<std::int64_t>(pair.target.size()));
   };
 

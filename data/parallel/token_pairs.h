@@ -21,7 +21,7 @@ struct PairLimits {
 // The numbers of pairs that are left out, by reason. A pair counts for the first of these reasons that applies to one
 // of its sides.
 struct SkippedPairs {
-  std::int64_t empty = 0;  // only white space
+  std::int64_t empty = 0;  // only white space, or without any token
   std::int64_t invalid_utf8 = 0;
   std::int64_t too_long = 0;
   std::int64_t total() const { return empty + invalid_utf8 + too_long; }
@@ -29,6 +29,10 @@ struct SkippedPairs {
 
 // Whether a pair can be used by any tokenizer. If not, counts the reason.
 bool is_usable(const SentencePair& pair, SkippedPairs& skipped);
+// Whether the ids of such a pair can be used: a tokenizer may leave nothing of a sentence, such as one zero-width
+// space. If not, counts the reason.
+bool is_usable(std::span<const std::int32_t> source, std::span<const std::int32_t> target, const PairLimits& limits,
+               SkippedPairs& skipped);
 
 // The reasons that occurred, as text: "3 have an empty side, 1 is not valid UTF-8, 9 are longer than 64 tokens".
 std::string describe(const SkippedPairs& skipped, const PairLimits& limits);

@@ -79,10 +79,7 @@ EncodedCaptions encode_captions(CaptionedImages images, const CaptionTokenizer& 
     } catch (const Error& error) {
       fail(result.images.origin(), ": caption ", i + 1, ": ", error.what());
     }
-    if (std::ssize(ids) > most) {
-      ++result.skipped.too_long;
-      continue;
-    }
+    if (!is_usable(ids, ids, {most, most}, result.skipped)) continue;
     const auto image = static_cast<std::int32_t>(caption.image);
     result.pairs.add(std::span(&image, 1), ids, std::ssize(caption.text));
     result.captions.push_back(i);

@@ -207,10 +207,7 @@ void score_pairs(const SurprisalArguments& arguments) {
     if (!is_usable(pair, skipped)) continue;
     const std::vector<std::int32_t> source = both.source->encode(pair.source),
                                     target = both.target->encode(pair.target);
-    if (std::ssize(source) > limits.source || std::ssize(target) > limits.target) {
-      ++skipped.too_long;
-      continue;
-    }
+    if (!is_usable(source, target, limits, skipped)) continue;
     if (!arguments.out.empty()) {
       page.push_back({.source = std::string(pair.source)});
     } else if (arguments.json) {

@@ -82,6 +82,22 @@ TEST_CASE("token pairs: what cannot be used is left out and counted, for the fir
         "5 have an empty side, 3 are not valid UTF-8, 2 are longer than 4 source or 3 target tokens");
 }
 
+TEST_CASE("token pairs: a sentence of which the tokenizer leaves nothing is empty") {
+  const auto tokenizer = Tokenizer::from_json(R"({"added_tokens": [], "normalizer": {"type": "BertNormalizer",
+      "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
+      "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor": null, "decoder": {"type": "WordPiece"},
+      "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+      "max_input_chars_per_word": 100, "vocab": {"[UNK]": 0, "red": 1, "ball": 2}}})",
+                                              "t");
+  constexpr std::string_view kNothing = "\u200b";  // a zero-width space
+  REQUIRE(tokenizer->encode(kNothing).empty());
+  const std::vector<SentencePair> pairs = {{kNothing, "red ball"}, {"red", "ball"}, {"red", kNothing}};
+  const TokenPairs tokens = encode_pairs(pairs, *tokenizer, *tokenizer, {.source = 1, .target = 1});
+  CHECK(tokens.size() == 1);
+  CHECK(tokens.skipped().empty == 2);
+  CHECK(tokens.skipped().too_long == 0);
+}
+
 TEST_CASE("token pairs: what was left out, in words") {
   CHECK(describe({}, {64, 64}) == "");
   CHECK(describe({.empty = 1, .invalid_utf8 = 1, .too_long = 1}, {64, 64}) ==

@@ -212,3 +212,32 @@ TEST_CASE("translation: sentences that are no use for training do not stop BLEU"
   CHECK(toy.data.valid->size() == 2);
   CHECK(toy.objective.bleu().has_value());
 }
+
+TEST_CASE("translation: a sentence of which the tokenizer leaves nothing is left out, and does not stop BLEU") {
+  const TempFolder folder;
+  Config config = memorizing_config(folder);
+  std::string special;
+  for (const auto& [id, token] : {std::pair(0, "<pad>"), std::pair(1, "<s>"), std::pair(2, "</s>")}) {
+    special += str_cat(id ? "," : "", R"({"id": )", id, R"(, "content": ")", token, R"(", "single_word": false, )",
+                       R"("lstrip": false, "rstrip": false, "normalized": false, "special": true})");
+  }
+  const std::string words = str_cat(R"({"added_tokens": [)", special, R"(], "normalizer": {"type": "BertNormalizer",
+      "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
+      "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor": null, "decoder": {"type": "WordPiece"},
+      "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+      "max_input_chars_per_word": 100,
+      "vocab": {"<pad>": 0, "<s>": 1, "</s>": 2, "[UNK]": 3, "one": 4, "uno": 5}}})");
+  config.tokenizer.file = folder.write("words.json", words).string();
+  config.data.valid_pairs = folder.write("valid.tsv", "one\tuno\n\u200b\tuno\n").string();
+  TranslationToy toy(config);
+  CHECK(toy.data.valid->size() == 1);
+  CHECK(toy.data.valid->skipped().empty == 1);
+  CHECK(toy.objective.bleu().has_value());
+  const PairTokenizers& tokenizers = toy.data.tokenizers;
+  const std::vector<std::string_view> lines = {"\u200b", "one"};
+  const auto translations = translate_lines(toy.model, *tokenizers.source, *tokenizers.target, tokenizers.symbols,
+                                            lines, {.search = {.beam = 1}});
+  CHECK(translations[0].texts == std::vector<std::string>{""});
+  CHECK(translations[0].source.empty());
+  CHECK(translations[1].source == std::vector<std::int32_t>{4});
+}
