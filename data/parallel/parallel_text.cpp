@@ -5,16 +5,28 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/text/lines.h"
+#include "data/text/byte_reader.h"
 #include "data/text/text_files.h"
 
 namespace tapeformer {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Reads plain text. Of JSON lines, braces and keys would be learned as parts of the sentences.
+std::string read_plain_text(const fs::path& path, TextNotes& notes) {
+  check(!is_json_lines(path), path.string(),
+        " is JSON lines by its name, expected plain text: a sentence a line, or a source, a tab and a target");
+  return read_text_file(path, notes);
+}
+
+}  // namespace
+
 ParallelText ParallelText::from_files(const fs::path& source, const fs::path& target) {
   ParallelText out(str_cat(source.string(), " and ", target.string()));
-  std::string_view sources = out.add_text(read_text_file(source, out.notes_));
-  std::string_view targets = out.add_text(read_text_file(target, out.notes_));
+  std::string_view sources = out.add_text(read_plain_text(source, out.notes_));
+  std::string_view targets = out.add_text(read_plain_text(target, out.notes_));
   const std::int64_t lines = count_lines(sources), translations = count_lines(targets);
   check(lines == translations, source.string(), " has ", lines, " lines, ", target.string(), " ", translations,
         ": expected a translation for each line");
@@ -25,7 +37,7 @@ ParallelText ParallelText::from_files(const fs::path& source, const fs::path& ta
 
 ParallelText ParallelText::from_pairs(const fs::path& path) {
   ParallelText out(path.string());
-  out.read_pairs(out.add_text(read_text_file(path, out.notes_)));
+  out.read_pairs(out.add_text(read_plain_text(path, out.notes_)));
   return out;
 }
 

@@ -23,8 +23,8 @@ struct PairSplit {
 };
 
 // Sentence pairs in the order of their lines (core/text/lines.h). Files are read as read_text_file() does:
-// decompressed, and without a byte order mark. The sentences are views of texts that the object owns; they stay valid
-// when it is moved.
+// decompressed, and without a byte order mark; those that are named as JSON lines are refused. The sentences are views
+// of texts that the object owns; they stay valid when it is moved.
 class ParallelText {
  public:
   // Reads two files, where line i of `target` translates line i of `source`. Throws Error as read_text_file() does, and

@@ -54,6 +54,17 @@ TEST_CASE("parallel text: two files must have a translation for each line") {
                        Error);
 }
 
+TEST_CASE("parallel text: files that are named as JSON lines are refused") {
+  const TempFolder folder;
+  const auto plain = folder.write("a.en", "one\n"), json = folder.write("a.JSONL", "{\"text\": \"eins\"}\n");
+  const std::string expected =
+      json.string() +
+      " is JSON lines by its name, expected plain text: a sentence a line, or a source, a tab and a target";
+  CHECK_THROWS_WITH_AS(ParallelText::from_files(plain, json), expected.c_str(), Error);
+  CHECK_THROWS_WITH_AS(ParallelText::from_files(json, plain), expected.c_str(), Error);
+  CHECK_THROWS_WITH_AS(ParallelText::from_pairs(json), expected.c_str(), Error);
+}
+
 TEST_CASE("parallel text: lines of source, tab, target, from a file and from memory") {
   const TempFolder folder;
   const std::string text = "one\teins\r\n\n\tzwei\n \t\n\r\nfour\tvier";
