@@ -14,7 +14,8 @@
 namespace tapeformer {
 namespace {
 
-double target_tokens_of_step(const ResolvedConfig& config) {
+// The positions of a step for sources, and as many for targets.
+double positions_of_step(const ResolvedConfig& config) {
   const Config::Train& train = config.train;
   const std::int64_t rows = train.batch_tokens > 0 ? train.batch_tokens : train.batch * kDummyLength;
   return static_cast<double>(rows * train.accumulate);
@@ -81,14 +82,15 @@ SideTokenBytes side_token_bytes(const Config& config, const PairSize& pairs) {
           .target = token_bytes(of_target, pairs.target, also(pairs.source))};
 }
 
-// Chooses the number of micro-steps in a step: fewer in a short training, so that it still has enough steps.
-void choose_micro_steps(PlanDraft& draft, double tokens) {
+// Chooses the number of micro-steps in a step: fewer in a short training, so that it still has enough steps. `tokens`
+// and `filled`: of targets, as plan_translation() has them.
+void choose_micro_steps(PlanDraft& draft, double tokens, double filled) {
   const std::int64_t batch = std::max<std::int64_t>(draft.integer("train.batch_tokens"), 1);
   const std::int64_t micro_steps = std::clamp<std::int64_t>(
-      step_tokens_for(tokens, tuning::kFewestPairStepTokens) / batch, 1, tuning::kMostPairMicroSteps);
-  draft.choose(
-      "train.accumulate", micro_steps,
-      steps_reason(tokens, static_cast<double>(micro_steps * batch)) + "; each micro-step has a length of its own");
+      step_tokens_for(tokens / filled, tuning::kFewestPairStepTokens) / batch, 1, tuning::kMostPairMicroSteps);
+  draft.choose("train.accumulate", micro_steps,
+               steps_reason(tokens, filled * static_cast<double>(micro_steps * batch)) +
+                   "; each micro-step has a length of its own");
 }
 
 // Chooses when BLEU is computed, and of how many sentences.
@@ -137,14 +139,17 @@ Plan plan_translation(const PlanRequest& request) {
   const bool muon = draft.text("optimizer.name") == "muon";
   if (muon) draft.choose(tuning::kTranslationMuonKeys);
   draft.choose("train.accumulate", tuning::kMostPairMicroSteps, "");
-  SizedDraft sized = choose_size(draft, tuning::kTranslationSizes, data, target_tokens_of_step, [&](PlanDraft& tried) {
+  // Sources that are longer than their targets fill a batch, and the targets only this part of it.
+  const double filled = std::min(1.0, of_target / of_source);
+  const auto tokens_of_step = [&](const ResolvedConfig& config) { return filled * positions_of_step(config); };
+  SizedDraft sized = choose_size(draft, tuning::kTranslationSizes, data, tokens_of_step, [&](PlanDraft& tried) {
     tried.choose("model.ff_dim", tuning::kTranslationFf * tried.integer("model.dim"), "narrow, for little data");
     choose_rates(tried, {.adam = muon ? tuning::kAdamRate : tuning::kTranslationRate,
                          .adam_power = muon ? tuning::kAdamPower : tuning::kTranslationPower});
   });
-  choose_matmul(sized, target_tokens_of_step);
-  choose_micro_steps(sized.draft, sized.tokens);
-  const double step_tokens = target_tokens_of_step(sized.draft.resolved());
+  choose_matmul(sized, tokens_of_step);
+  choose_micro_steps(sized.draft, sized.tokens, filled);
+  const double step_tokens = tokens_of_step(sized.draft.resolved());
   if (const std::int64_t batches = sized.draft.integer("eval.batches"); batches > 0) {  // each is a micro-step
     const auto micro_steps = static_cast<double>(sized.draft.integer("train.accumulate"));
     data.validation = std::min(data.validation, static_cast<double>(batches) * step_tokens / micro_steps);

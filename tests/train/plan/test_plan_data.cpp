@@ -163,6 +163,29 @@ TEST_CASE("plan: the sentences of the longer side fit into the context of a tran
   CHECK(chosen(make_plan(request), "model.context") == "512");
 }
 
+TEST_CASE("plan: a translation counts the tokens of targets, of which a batch of longer sources has few") {
+  const TempFolder folder;
+  std::string of_long, of_short;
+  for (int i = 0; i < 500; ++i) of_long += std::string(100, 'a') + '\n', of_short += "ab\n";
+  FakeMachine machine;
+  PlanRequest request = request_of(machine);
+  request.given.model = {.type = "transformer", .options = {{"layers", std::int64_t{2}}, {"dim", std::int64_t{64}}}};
+  request.given.tokenizer.kind = TokenizerKind::character;
+  request.given_keys = {"model.layers", "model.dim", "tokenizer.kind"};
+  Config::Data& data = request.given.data;
+  data.source = folder.write("long", of_long).string();
+  data.target = folder.write("short", of_short).string();
+  const auto passes = [&] {
+    const std::string text = reason(make_plan(request), "model.dropout");
+    const std::size_t at = text.find(" tokens are about ");
+    REQUIRE(at != text.npos);
+    return text.substr(at);
+  };
+  const std::string of_long_sources = passes();
+  std::swap(data.source, data.target);
+  CHECK(of_long_sources == passes());  // a step has as many pairs of either
+}
+
 TEST_CASE("plan: the reason for a batch tells the steps that the training has") {
   CHECK(steps_reason(6e6, 2048) == "6 million tokens in about 2930 steps");
   CHECK(steps_reason(2.2e5, 2048) == "220 thousand tokens in about 107 steps, which have at least 2048 tokens each");
