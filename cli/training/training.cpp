@@ -117,6 +117,10 @@ void log_beginning(const ResolvedConfig& config, const Objective& objective, con
   log_info("{} threads{}; matrix products: {}", thread_count(), of_environment ? " (OMP_NUM_THREADS)" : "",
            describe_matmul(precision));
   log_ranks(config, objective.ranks());
+  if (config.train.minutes == 0 && config.schedule.warmup >= config.train.steps) {
+    log_info("the learning rate rises over {} steps: in {} it does not reach its peak (schedule.warmup)",
+             config.schedule.warmup, config.train.steps);
+  }
   if (state.step < last_step(config, state)) return;
   if (last_step(config, state) < config.train.steps) {
     log_info("nothing left to train: go on with --train.minutes M, where M is above {:.4g} and not {:g}",

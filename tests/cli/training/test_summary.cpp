@@ -181,3 +181,10 @@ TEST_CASE("train: the commands that it names can be pasted, whatever the name of
   CHECK(again.exit_code == 1);
   CHECK(again.tells("my run already holds a run: go on with --resume 'my run', or give another --out\n"));
 }
+
+TEST_CASE("train: a training that is shorter than the warm-up is told so when it begins") {
+  const Sandbox box("gpt");
+  const std::string told = "the learning rate rises over 6 steps: in 5 it does not reach its peak (schedule.warmup)";
+  CHECK(box.succeed("train tiny.toml --out short --train.steps 5 --schedule.warmup 6").tells(told));
+  CHECK_FALSE(box.succeed("train tiny.toml --out enough --train.steps 6 --schedule.warmup 6").tells("schedule.warmup"));
+}
