@@ -6,19 +6,6 @@
 #include "tokenizer/unicode_class.h"
 
 namespace tapeformer {
-namespace {
-
-std::string with_valid_utf8(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const Utf8Char c = read_utf8(text, at);
-    append_utf8(out, c.code_point == kInvalidUtf8 ? 0xFFFD : c.code_point);
-    at += c.length;
-  }
-  return out;
-}
-
-}  // namespace
 
 std::vector<LineTranslation> translate_lines(const EncoderDecoder& model, const Tokenizer& source,
                                              const Tokenizer& target, const PairSymbols& symbols,

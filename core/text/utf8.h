@@ -82,4 +82,15 @@ inline std::size_t find_invalid_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
+// Returns the text with U+FFFD in place of each byte that is not part of valid UTF-8.
+inline std::string with_valid_utf8(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Char c = read_utf8(text, at);
+    append_utf8(out, c.code_point == kInvalidUtf8 ? 0xFFFD : c.code_point);
+    at += c.length;
+  }
+  return out;
+}
+
 }  // namespace tapeformer

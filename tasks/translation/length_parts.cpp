@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/text/utf8.h"
 #include "generate/line_translator.h"
 
 namespace tapeformer {
@@ -30,7 +31,7 @@ TranslationsByLength translations_by_length(const TrainedTranslator& run, std::s
     }
     LengthPart& part = result.parts[place];
     ++part.pairs;
-    part.tokens += std::ssize(tokenizers.target->encode(pairs[i].target)) + 1;
+    part.tokens += std::ssize(tokenizers.target->encode(with_valid_utf8(pairs[i].target))) + 1;
     part.bleu.add(lines[i].texts.front(), pairs[i].target);
   }
   return result;

@@ -26,7 +26,7 @@ struct TranslationsByLength {
 
 // Translates the sources of these pairs, `batch` at once, and compares them with the targets. Pairs with an empty
 // source belong to no part. Of a source that is longer than the model's context, only the beginning that fits is
-// translated.
+// translated. Each byte that is not valid UTF-8 is read as U+FFFD.
 TranslationsByLength translations_by_length(const TrainedTranslator& run, std::span<const SentencePair> pairs,
                                             std::int64_t batch);
 

@@ -60,3 +60,20 @@ TEST_CASE("eval: --by-length divides BLEU by the tokens of the source, as bleu s
   CHECK(table.find("\n11–20 ") != table.npos);
   CHECK(box.run("eval run --text source.txt --by-length").exit_code != 0);
 }
+
+TEST_CASE("eval: --by-length counts the tokens of a target that is not UTF-8, which has no loss") {
+  const Sandbox box("transformer");
+  box.write_sides();
+  box.train("run", "--train.steps 1 --tokenizer.kind char");
+  const std::string command = "eval run --json --by-length --source source.txt --target target.txt";
+  const Json before = json_of(box, command);
+  box.write("source.txt", box.read("source.txt") + "abc\n");
+  box.write("target.txt", box.read("target.txt") +
+                              "c\xFF"
+                              "a\n");
+  const Json after = json_of(box, command);
+  CHECK(after["skipped"] == before["skipped"].get<std::int64_t>() + 1);
+  CHECK(after["tokens"] == before["tokens"]);
+  CHECK(after["by_length"][0]["pairs"] == before["by_length"][0]["pairs"].get<std::int64_t>() + 1);
+  CHECK(after["by_length"][0]["tokens"] == before["by_length"][0]["tokens"].get<std::int64_t>() + 4);
+}
