@@ -6,6 +6,7 @@
 #include "cli/options/run_model.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/results.h"
+#include "core/error.h"
 #include "tasks/analysis/head_study.h"
 #include "tasks/common/eval.h"
 #include "tasks/masked_language_model/masked_evaluation.h"
@@ -45,6 +46,10 @@ HeadStudy study_translator(const HeadsArguments& arguments) {
   const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
   for (const std::string& note : text.notes().lines()) warn(note);
   const TokenPairs pairs = encode_text(text, text.pairs(), run.tokenizers, run.config);
+  if (const std::int64_t skipped = pairs.skipped().total(); skipped > 0) {
+    warn(str_cat(skipped, " of ", text.pairs().size(),
+                 " pairs are not scored: ", describe(pairs.skipped(), pair_limits(run.config))));
+  }
   return study_heads(*run.model, pairs, run.tokenizers.symbols, arguments.batch, show_progress);
 }
 

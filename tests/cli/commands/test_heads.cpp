@@ -127,6 +127,11 @@ TEST_CASE("heads: those of an encoder-decoder have their stack in their names; t
     CHECK(without["loss"].get<double>() - all["loss"].get<double>() ==
           doctest::Approx(head["loss_rise"].get<double>()).epsilon(1e-9));
   }
+  box.write("source.txt", box.read("source.txt") + "\n");
+  box.write("target.txt", box.read("target.txt") + "abc\n");
+  const Outcome with_empty = box.succeed("heads run --json" + files);
+  CHECK(with_empty.tells("pairs are not scored: 1 has an empty side"));
+  CHECK(with_empty.json()["tokens"] == all["tokens"]);
   const Json maps = json_of(box, "attention run --json --lens --heads --source abc --target cb");
   CHECK_FALSE(maps[0].contains("lens"));
   CHECK(maps[1]["lens"].size() == 2);
