@@ -117,7 +117,7 @@ void log_beginning(const ResolvedConfig& config, const Objective& objective, con
   log_info("{} threads{}; matrix products: {}", thread_count(), of_environment ? " (OMP_NUM_THREADS)" : "",
            describe_matmul(precision));
   log_ranks(config, objective.ranks());
-  if (config.train.minutes == 0 && config.schedule.warmup >= config.train.steps) {
+  if (config.train.minutes == 0 && config.schedule.warmup > config.train.steps) {
     log_info("the learning rate rises over {} steps: in {} it does not reach its peak (schedule.warmup)",
              config.schedule.warmup, config.train.steps);
   }

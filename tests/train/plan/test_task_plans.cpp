@@ -282,7 +282,9 @@ TEST_CASE("plan: evaluations read no more than the eval.batches that are given")
     PlanRequest request = request_of(machine, 1);
     request.given_keys = {"eval.batches"};
     request.given.eval.batches = 2;
-    const std::string text = chats ? conversations(3000, 20) : sentences(15'000, 3, "\tein satz\n");
+    std::string pairs;  // a batch has as many tokens of targets as of sources
+    for (int i = 0; i < 15'000; ++i) pairs += str_cat("ein satz ", i, "\tein satz ", i, "\n");
+    const std::string text = chats ? conversations(3000, 20) : pairs;
     (chats ? request.given.data.conversations : request.given.data.pairs) = folder.write("data", text).string();
     (chats ? request.given.task.kind : request.given.model.type) = chats ? "instructions" : "transformer";
     const Plan plan = make_plan(request);
