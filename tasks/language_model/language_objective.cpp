@@ -1,5 +1,7 @@
 #include "tasks/language_model/language_objective.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "generate/generator.h"
@@ -12,6 +14,8 @@ namespace {
 
 // How many tokens of the validation text a sample continues if there is no other prompt.
 constexpr std::int64_t kPromptTokens = 16;
+// The share of a text that may be left unread without a word.
+constexpr double kUnreadShare = 0.05;
 
 }  // namespace
 
@@ -30,6 +34,24 @@ LanguageObjective::LanguageObjective(const ResolvedConfig& config, LanguageData 
   } else {
     batcher_.emplace(tokens, train.batch, config.block_size(), static_cast<std::uint64_t>(train.seed));
   }
+}
+
+DataFacts LanguageObjective::facts() const {
+  DataFacts facts = TextObjective::facts();
+  if (std::string line = unread_warning(); !line.empty()) facts.warnings.push_back(std::move(line));
+  return facts;
+}
+
+std::string LanguageObjective::unread_warning() const {
+  if (!streams_) return "";
+  const std::int64_t all = data_.train.size() - 1, streams = streams_->streams(), row = config_.block_size();
+  const std::int64_t read = streams_->batches() * row;  // tokens of each stream
+  const double unread = 1 - static_cast<double>(streams * read) / static_cast<double>(all);
+  if (unread <= kUnreadShare) return "";
+  return fmt::format(
+      "train.bptt: rows of {} tokens read {} of the {} tokens of each stream: {:.0f} % of the training text is never "
+      "read; other rows or fewer streams (train.batch times train.accumulate, {}) leave less of it",
+      row, read, all / streams, 100 * unread, streams);
 }
 
 std::vector<std::int32_t> LanguageObjective::sample_prompt() const {

@@ -13,6 +13,7 @@ class LanguageObjective : public TextObjectiveOf<CausalModel>, private Recurrent
   // Makes the model that the configuration describes, unless there is one that other tasks train too.
   LanguageObjective(const ResolvedConfig& config, LanguageData data, std::shared_ptr<CausalModel> shared = nullptr);
 
+  DataFacts facts() const override;
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   RecurrentTraining* recurrent() override { return recurrent_ ? this : nullptr; }
   Evaluation evaluate(const ProgressCallback& progress) override;
@@ -31,6 +32,8 @@ class LanguageObjective : public TextObjectiveOf<CausalModel>, private Recurrent
   // Throws UsageError, before the training begins, if the tokenizer cannot encode the prompt that is given.
   void check_sample_prompt() const;
   WindowOptions window_options() const;
+  // Returns how much of the text lies behind the last full rows of the streams; "" for little of it.
+  std::string unread_warning() const;
   // Reads the rows of a micro-step into batch_, and starts to read the next micro-step's rows from disk.
   void draw(std::int64_t step, std::int64_t micro_step);
 

@@ -77,6 +77,22 @@ TEST_CASE("recurrent training: a text too short for its rows is refused") {
   CHECK_THROWS_WITH_AS(Toy{config}, doctest::Contains("but 4 rows of 1200 tokens need at least 4801"), Error);
 }
 
+TEST_CASE("recurrent training: a warning says how much of the text the rows leave unread") {
+  const CacheFolder folder;
+  Config config = rnn_config();
+  const Toy toy(config);
+  CHECK(toy.objective.facts().warnings.empty());
+  const std::int64_t stream = (toy.data.train.size() - 1) / 4, row = stream / 2 + 1;
+  REQUIRE(stream > 400);
+  config.train.bptt = row;
+  const Toy half(config);
+  const std::vector<std::string> warnings = half.objective.facts().warnings;
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0] == str_cat("train.bptt: rows of ", row, " tokens read ", row, " of the ", stream,
+                               " tokens of each stream: 50 % of the training text is never read; other rows or fewer "
+                               "streams (train.batch times train.accumulate, 4) leave less of it"));
+}
+
 TEST_CASE("recurrent training: a small model of each cell comes near the entropy rate of a Markov chain") {
   const CacheFolder folder;
   for (const char* cell : {"lstm", "gru", "tanh"}) {
