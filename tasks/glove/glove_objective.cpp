@@ -34,10 +34,15 @@ GloveFit evaluate(const GloveModel& model, std::span<const Cooccurrence> pairs, 
   constexpr double kLeastFrequent = 3;
   const std::int64_t all = chunk_count(std::ssize(pairs), batch);
   const std::int64_t batches = max_batches > 0 ? std::min(max_batches, all) : all;
+  const std::int64_t scored = std::min(batches * batch, std::ssize(pairs));
   const Communicator::Share mine = ranks.share(batches);
   std::array<double, kSums> sums{};
+  std::vector<Cooccurrence> part;
   for (std::int64_t i = mine.begin; i < mine.end; ++i) {
-    const auto part = pairs.subspan(i * batch, std::min(batch, std::ssize(pairs) - i * batch));
+    // The pairs are sorted by their tokens, so the first ones would be those of a few tokens alone.
+    part.clear();
+    for (std::int64_t k = i * batch; k < std::min(scored, (i + 1) * batch); ++k)
+      part.push_back(pairs[k * std::ssize(pairs) / scored]);
     Tape tape(no_grad);
     const Tensor predicted =
         model.predict(tokens_of(tape, part, &Cooccurrence::i), tokens_of(tape, part, &Cooccurrence::j))
@@ -53,9 +58,9 @@ GloveFit evaluate(const GloveModel& model, std::span<const Cooccurrence> pairs, 
     if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
   }
   ranks.sum(sums);
-  GloveFit fit{.evaluation = {.tokens = std::min(batches * batch, std::ssize(pairs)),
-                              .nats = sums[kWeightEE] - sums[kWeightE] * sums[kWeightE] / sums[kWeight]},
-               .frequent = static_cast<std::int64_t>(sums[kFrequent])};
+  GloveFit fit{
+      .evaluation = {.tokens = scored, .nats = sums[kWeightEE] - sums[kWeightE] * sums[kWeightE] / sums[kWeight]},
+      .frequent = static_cast<std::int64_t>(sums[kFrequent])};
   if (sums[kFrequent] >= kLeastFrequent) fit.evaluation.metrics = {{"correlation", fitted_correlation(sums)}};
   return fit;
 }

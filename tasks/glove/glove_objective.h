@@ -19,8 +19,8 @@ struct GloveFit {
   Evaluation evaluation;
   std::int64_t frequent = 0;  // frequent pairs
 };
-// `batch` pairs are in one forward pass, and only the first `max_batches` batches are scored; 0: all. Ranks share the
-// batches, and all return the whole result.
+// `batch` pairs are in one forward pass, and only `max_batches` batches are scored, whose pairs are chosen evenly from
+// all; 0: all. Ranks share the batches, and all return the whole result.
 GloveFit evaluate(const GloveModel& model, std::span<const Cooccurrence> pairs, const GloveWeighting& weighting,
                   std::int64_t batch, std::int64_t max_batches, const ProgressCallback& progress = {},
                   Communicator& ranks = Communicator::alone());

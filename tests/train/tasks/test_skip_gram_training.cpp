@@ -137,7 +137,12 @@ TEST_CASE(
   CHECK(before.evaluation.metrics.at(0).second < 0.9);
   CHECK(after.evaluation.loss() < 0.1 * before.evaluation.loss());
   CHECK(fit(pairs, 100).evaluation.nats == doctest::Approx(after.evaluation.nats).epsilon(1e-6));
+  // The pairs of some batches are chosen evenly: the first ones are those of a few tokens alone.
+  std::vector<Cooccurrence> some;
+  for (std::int64_t k = 0; k < 200; ++k) some.push_back(pairs[k * std::ssize(pairs) / 200]);
+  REQUIRE(some.back().i > pairs[199].i);
   CHECK(fit(pairs, 100, 2).evaluation.tokens == 200);
+  CHECK(fit(pairs, 100, 2).evaluation.nats == doctest::Approx(fit(some, 100).evaluation.nats).epsilon(1e-9));
   // The weights are 1 in both, and ln X differs by a constant.
   std::vector<Cooccurrence> frequent, larger;
   std::ranges::copy_if(pairs, std::back_inserter(frequent), [](const Cooccurrence& pair) { return pair.count >= 100; });
