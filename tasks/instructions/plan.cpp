@@ -81,10 +81,10 @@ Plan plan_instructions(const PlanRequest& request) {
   const TextSize size = size_of(train.conversations);
   choose_clock(draft);
   choose_text_tokenizer(draft, size);
-  const double of_token = token_bytes(draft.config().tokenizer, size);
+  const auto [of_token, vocab] = token_size(draft.config().tokenizer, size);
+  draft.set_vocab(vocab);
   const std::vector<double> lengths = lengths_of(train.conversations, of_token);
   choose_conversation_context(draft, lengths);
-  const std::int64_t vocab = vocab_size(draft.config(), size);
   const bool has_valid = !files.valid_conversations.empty();
   const double share = has_valid ? 0 : files.valid_fraction, all = sum_of(lengths);
   DataSize data{

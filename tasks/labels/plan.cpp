@@ -63,7 +63,7 @@ Plan plan_labels(const PlanRequest& request) {
   const Config::Data& files = request.given.data;
   const auto [text, examples] = size_of_examples(files.labels, request.given);
   if (draft.from_scratch()) choose_encoder(draft, text);
-  const double of_token = token_bytes(draft.config().tokenizer, text);
+  const double of_token = token_size(draft.config().tokenizer, text).bytes;
   if (draft.from_scratch()) choose_example_context(draft, text.bytes / examples / of_token);
   draft.choose(tuning::kLabelKeys);
   draft.choose("train.batch", tuning::kLabelBatch, fmt::format("{} examples", amount(examples)));

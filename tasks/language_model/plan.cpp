@@ -25,15 +25,15 @@ TextSize size_of_texts(const Config::Data& data) {
   return size;
 }
 
-// Returns the size of the data, whose tokens have `of_token` bytes each.
-DataSize in_tokens(const Config& config, const TextSize& text, double of_token) {
-  const double all = text.bytes / of_token;
+// Returns the size of the data in tokens.
+DataSize in_tokens(const Config& config, const TextSize& text, const TokenSize& token) {
+  const double of_token = token.bytes, all = text.bytes / of_token;
   const bool has_valid = !config.data.valid.empty();
   const double share = has_valid ? 0 : config.data.valid_fraction;
   double validation = has_valid ? size_of_valid(config.data).bytes / of_token : all * share;
   if (const auto most = static_cast<double>(config.data.valid_bytes); most > 0)
     validation = std::min(validation, most / of_token);
-  return {.unique = all * (1 - share), .validation = validation, .token_worth = token_worth(vocab_size(config, text))};
+  return {.unique = all * (1 - share), .validation = validation, .token_worth = token_worth(token.vocab)};
 }
 
 void choose_context(PlanDraft& draft, const DataSize& data, const TextSize& text) {
@@ -90,12 +90,12 @@ Plan plan_language_model(const PlanRequest& request) {
   choose_clock(draft);
   choose_documents(draft);
   choose_text_tokenizer(draft, size);
-  const double of_token = token_bytes(draft.config().tokenizer, size);
-  DataSize data = in_tokens(draft.config(), size, of_token);
+  const TokenSize token = token_size(draft.config().tokenizer, size);
+  draft.set_vocab(token.vocab);
+  DataSize data = in_tokens(draft.config(), size, token);
   choose_context(draft, data, size);
-  const std::int64_t vocab = vocab_size(draft.config(), size);
-  SizedDraft sized = choose_gpt(std::move(draft), data, vocab);
-  choose_validation(sized, data, of_token);
+  SizedDraft sized = choose_gpt(std::move(draft), data, token.vocab);
+  choose_validation(sized, data, token.bytes);
   return finish_gpt(std::move(sized), data);
 }
 

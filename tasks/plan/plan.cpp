@@ -1,6 +1,7 @@
 #include "tasks/plan/plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "core/text/joined.h"
@@ -74,6 +75,13 @@ void PlanDraft::choose(std::span<const tuning::FixedKey> keys) {
     check(parsed.has_value(), "a plan chooses ", key, " = ", value, ", which is no value of it");
     choose(key, *parsed, reason);
   }
+}
+
+std::optional<double> PlanDraft::step_seconds() const {
+  constexpr std::int64_t kLeast = tuning::kTextVocab[0].vocab;  // byte pairs need the 256 bytes and more
+  Config config = plan_.config;
+  if (vocab_) config.tokenizer.vocab = std::min(config.tokenizer.vocab, std::max(*vocab_, kLeast));
+  return request_->step_seconds(resolve(std::move(config)));
 }
 
 Plan make_plan(const PlanRequest& request) {

@@ -1,6 +1,7 @@
 // Plans of trainings: the keys that are chosen for a training of given length (`--minutes`).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
@@ -64,6 +65,12 @@ class PlanDraft {
   double number(std::string_view key) const { return std::get<double>(value(key)); }
   std::string text(std::string_view key) const { return std::get<std::string>(value(key)); }
 
+  // Says about how many different tokens the tokenizer has: tokenizer.vocab is only the most that it learns.
+  void set_vocab(std::int64_t vocab) { vocab_ = vocab; }
+  // Measures a step of the draft as it is now, with a tokenizer of that many tokens. Returns nullopt if there is no
+  // time left for it.
+  std::optional<double> step_seconds() const;
+
   const Config& config() const { return plan_.config; }
   ResolvedConfig resolved() const { return resolve(plan_.config); }
   Plan plan() && { return std::move(plan_); }
@@ -71,6 +78,7 @@ class PlanDraft {
  private:
   const PlanRequest* request_;
   Plan plan_;
+  std::optional<std::int64_t> vocab_;
 };
 
 }  // namespace tapeformer

@@ -40,12 +40,11 @@ double loss_of(const SizedDraft& sized, const DataSize& data) {
 // Measures a step of the draft. The shortest time that was measured of it counts: in a longer one the machine was busy.
 // Returns false if there is no time for it.
 bool measure(SizedDraft& sized, const StepTokens& step_tokens) {
-  const PlanRequest& request = sized.draft.request();
-  const ResolvedConfig config = sized.draft.resolved();
-  const std::optional<double> seconds = request.step_seconds(config);
+  const std::optional<double> seconds = sized.draft.step_seconds();
   if (!seconds) return false;
   sized.step_seconds = sized.step_seconds > 0 ? std::min(*seconds, sized.step_seconds) : *seconds;
-  sized.tokens = steps_seconds(request.minutes) / sized.step_seconds * step_tokens(config);
+  sized.tokens =
+      steps_seconds(sized.draft.request().minutes) / sized.step_seconds * step_tokens(sized.draft.resolved());
   return true;
 }
 
@@ -75,7 +74,7 @@ std::vector<double> measure_steps(const PlanDraft& draft, std::span<const Matmul
   const auto measure = [&](MatmulSetting setting) {
     PlanDraft other = draft;
     other.choose(kMatmulKey, word_of(setting), "");
-    return draft.request().step_seconds(other.resolved());
+    return other.step_seconds();
   };
   std::vector<double> shortest;
   for (const MatmulSetting setting : settings) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <unordered_set>
 #include <utility>
@@ -48,6 +49,15 @@ std::size_t different_words(std::string_view text) {
     begin = text.find_first_not_of(kSpaces, end);
   }
   return words.size();
+}
+
+// Returns how many times as many different words a text has as its sample: as they grow from the first half of the
+// sample to all of it, so on.
+double word_growth(const TextSize& text) {
+  const auto size = static_cast<double>(text.sample.size());
+  const std::size_t half = different_words(std::string_view(text.sample).substr(0, text.sample.size() / 2));
+  const double doubled = static_cast<double>(text.words) / static_cast<double>(std::max<std::size_t>(half, 1));
+  return std::pow(std::max(text.bytes / size, 1.0), std::log2(std::max(doubled, 1.0)));
 }
 
 // A full sample may end within a character, of which it keeps nothing.
@@ -155,24 +165,23 @@ void choose_text_tokenizer(PlanDraft& draft, const TextSize& text) {
                          : describe(text));
 }
 
-std::int64_t vocab_size(const Config& config, const TextSize& text) {
-  if (!config.tokenizer.file.empty()) return Tokenizer::load(config.tokenizer.file)->vocab_size();
-  const bool characters = config.tokenizer.kind == TokenizerKind::character;
-  return characters ? static_cast<std::int64_t>(text.different) : config.tokenizer.vocab;
-}
-
-double token_bytes(const Config::Tokenizer& tokenizer, const TextSize& text, std::string_view also) {
+TokenSize token_size(const Config::Tokenizer& tokenizer, const TextSize& text, std::string_view also) {
   const double character = text.bytes / std::max(text.characters, 1.0);
-  if (tokenizer.file.empty() && tokenizer.kind == TokenizerKind::character) return character;
+  const bool learns = tokenizer.file.empty();
+  if (learns && tokenizer.kind == TokenizerKind::character)
+    return {character, static_cast<std::int64_t>(text.different)};
   const std::string_view learned_from[] = {text.sample, also};
   const auto encoder =
-      tokenizer.file.empty()
-          ? train_tokenizer({.kind = word_of(tokenizer.kind), .vocab = tokenizer.vocab, .special_tokens = {}},
-                            learned_from)
-          : Tokenizer::load(tokenizer.file);
-  if (encoder->kind() == word_of(TokenizerKind::character)) return character;  // it may refuse the end of a line
+      learns ? train_tokenizer({.kind = word_of(tokenizer.kind), .vocab = tokenizer.vocab, .special_tokens = {}},
+                               learned_from)
+             : Tokenizer::load(tokenizer.file);
+  const auto known = static_cast<double>(encoder->vocab_size());
+  const double vocab = learns ? std::min(static_cast<double>(tokenizer.vocab), known * word_growth(text)) : known;
+  TokenSize size{character, static_cast<std::int64_t>(vocab)};
+  if (encoder->kind() == word_of(TokenizerKind::character)) return size;  // it may refuse the end of a line
   const auto tokens = static_cast<double>(encoder->encode(text.sample).size());
-  return static_cast<double>(text.sample.size()) / std::max(tokens, 1.0);
+  size.bytes = static_cast<double>(text.sample.size()) / std::max(tokens, 1.0);
+  return size;
 }
 
 std::string describe(const TextSize& size) {

@@ -50,13 +50,15 @@ TextSize size_of_text(const Config::Data& data);
 // Chooses the tokenizer of a text: characters for a small text in UTF-8 with few different ones, else byte pairs whose
 // number grows with the text.
 void choose_text_tokenizer(PlanDraft& draft, const TextSize& text);
-// Returns about how many different tokens the tokenizer of the configuration has.
-std::int64_t vocab_size(const Config& config, const TextSize& text);
-// Returns about how many bytes of the text a token has: the sample is encoded by the tokenizer's file or, without one,
-// by a tokenizer that learns from the sample and from `also`, another text that the training's tokenizer learns from.
-// Throws Error as Tokenizer::load(), TokenizerTrainer and encode() do, and UsageError for a vocabulary that is too
-// small.
-double token_bytes(const Config::Tokenizer& tokenizer, const TextSize& text, std::string_view also = {});
+// The tokens that a tokenizer makes of a text, about.
+struct TokenSize {
+  double bytes = 1;        // of the text, for each token
+  std::int64_t vocab = 0;  // different tokens of the tokenizer, which has fewer than tokenizer.vocab of a poor text
+};
+// Returns the size of the tokens of a text: the sample is encoded by the tokenizer's file or, without one, by a
+// tokenizer that learns from the sample and from `also`, another text that the training's tokenizer learns from. Throws
+// Error as Tokenizer::load(), TokenizerTrainer and encode() do, and UsageError for a vocabulary that is too small.
+TokenSize token_size(const Config::Tokenizer& tokenizer, const TextSize& text, std::string_view also = {});
 
 // "1.1 million bytes of text with 65 different characters"
 std::string describe(const TextSize& size);

@@ -69,17 +69,17 @@ void choose_pair_tokenizer(PlanDraft& draft, const PairSize& pairs) {
   draft.choose("tokenizer.vocab", vocab_for(pairs.sentences, tuning::kPairVocab), reason);
 }
 
-// The bytes of a token on each side. A joint tokenizer learns from both sides; otherwise each has one of its own.
-struct SideTokenBytes {
-  double source, target;
+// The tokens of each side. A joint tokenizer learns from both sides; otherwise each has one of its own.
+struct SideTokens {
+  TokenSize source, target;
 };
 
-SideTokenBytes side_token_bytes(const Config& config, const PairSize& pairs) {
+SideTokens side_tokens(const Config& config, const PairSize& pairs) {
   Config::Tokenizer of_target = config.tokenizer;
   if (!of_target.joint) of_target.file = of_target.target_file;
   const auto also = [&](const TextSize& other) { return of_target.joint ? other.sample : std::string(); };
-  return {.source = token_bytes(config.tokenizer, pairs.source, also(pairs.target)),
-          .target = token_bytes(of_target, pairs.target, also(pairs.source))};
+  return {.source = token_size(config.tokenizer, pairs.source, also(pairs.target)),
+          .target = token_size(of_target, pairs.target, also(pairs.source))};
 }
 
 // Chooses the number of micro-steps in a step: fewer in a short training, so that it still has enough steps. `tokens`
@@ -121,14 +121,15 @@ Plan plan_translation(const PlanRequest& request) {
   choose_clock(draft, tuning::kTranslationCooldown);
   const PairSize pairs = training_pairs(request.given.data);
   choose_pair_tokenizer(draft, pairs);
-  const SideTokenBytes of_token = side_token_bytes(draft.config(), pairs);
+  const SideTokens of_token = side_tokens(draft.config(), pairs);
+  draft.set_vocab(std::max(of_token.source.vocab, of_token.target.vocab));
   // Each sentence has an end.
-  const auto tokens = [&](const PairSize& size) { return size.target.bytes / of_token.target + size.sentences; };
+  const auto tokens = [&](const PairSize& size) { return size.target.bytes / of_token.target.bytes + size.sentences; };
   const std::optional<PairSize> valid = validation_pairs(request.given.data);
   const double share = valid ? 0 : request.given.data.valid_fraction;
   DataSize data{.unique = std::max(1.0, tokens(pairs) * (1 - share)),
                 .validation = valid ? tokens(*valid) : tokens(pairs) * share};
-  const double of_source = pairs.mean(pairs.source.bytes / of_token.source + pairs.sentences),
+  const double of_source = pairs.mean(pairs.source.bytes / of_token.source.bytes + pairs.sentences),
                of_target = pairs.mean(tokens(pairs));
   draft.choose("model.context",
                power_of_two(tuning::kSentenceContext * std::max(of_source, of_target), tuning::kLeastSentenceContext,

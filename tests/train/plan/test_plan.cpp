@@ -268,7 +268,7 @@ TEST_CASE("plan: the tokens of a text are those that its own byte pairs make of 
     request.given.data.text = {folder.write("text.txt", text).string()};
     return size_of_files(request.given.data.text);
   };
-  const auto repeated = [](const std::string& line) {
+  const auto repeat = [](const std::string& line) {
     std::string text;
     while (text.size() < 1'300'000) text += line;
     return text;
@@ -276,21 +276,21 @@ TEST_CASE("plan: the tokens of a text are those that its own byte pairs make of 
   // Tokens of such texts grow until the whole text is a few of them.
   for (const char* line : {"a", "\n", "あ"}) {
     CAPTURE(line);
-    use(repeated(line));
+    use(repeat(line));
     CHECK_THROWS_WITH(make_plan(request), doctest::Contains("--minutes: expected at least 512 tokens of text, got "));
     CHECK_THROWS_WITH(make_plan(request),
                       doctest::Contains(", of 1.3 million bytes of text with 1 different characters"));
   }
   const Config::Tokenizer pairs{.kind = TokenizerKind::bpe, .vocab = 512, .file = {}, .target_file = {}};
-  CHECK(token_bytes(pairs, use(repeated("The same line once more.\n"))) == doctest::Approx(25.0 / 7).epsilon(1e-4));
+  CHECK(token_size(pairs, use(repeat("The same line once more.\n"))).bytes == doctest::Approx(25.0 / 7).epsilon(1e-4));
   CHECK_NOTHROW(make_plan(request));
   std::string noise;
   RandomStream random({.seed = 1});
   for (int i = 0; i < 1'300'000; ++i) noise += static_cast<char>(random.below(256));
-  CHECK(token_bytes(pairs, use(noise)) < 1.1);
+  CHECK(token_size(pairs, use(noise)).bytes < 1.1);
   CHECK_NOTHROW(make_plan(request));
   const Config::Tokenizer words{.kind = TokenizerKind::word, .vocab = 512, .file = {}, .target_file = {}};
-  CHECK(token_bytes(words, use(repeated("The same line once more.\n"))) == doctest::Approx(25.0 / 7).epsilon(1e-4));
+  CHECK(token_size(words, use(repeat("The same line once more.\n"))).bytes == doctest::Approx(25.0 / 7).epsilon(1e-4));
 }
 
 TEST_CASE("plan: products in 8 bits or bf16 where the CPU has them, unless more exact ones are clearly faster") {

@@ -186,6 +186,30 @@ TEST_CASE("plan: a translation counts the tokens of targets, of which a batch of
   CHECK(of_long_sources == passes());  // a step has as many pairs of either
 }
 
+TEST_CASE("plan: a tokenizer counts the tokens that it learns, of which tokenizer.vocab is only the most") {
+  const TempFolder folder;
+  std::string lines;
+  for (int i = 0; i < 500; ++i) lines += "one two three\tvier fuenf sechs\n";
+  for (const bool pairs : {false, true}) {
+    CAPTURE(pairs);
+    FakeMachine machine;
+    PlanRequest request = request_of(machine);
+    if (pairs) {
+      request.given.model.type = "transformer";
+      request.given.data.pairs = folder.write("pairs", lines).string();
+    } else {
+      request.given.data.corpus = "stories";
+    }
+    request.given.tokenizer.kind = TokenizerKind::word;
+    request.given.tokenizer.vocab = 4096;
+    request.given_keys = {"tokenizer.kind", "tokenizer.vocab"};
+    const Plan plan = make_plan(request);
+    CHECK(resolve(plan.config).tokenizer.vocab == 4096);
+    for (const ResolvedConfig& measured : machine.measured) CHECK(measured.tokenizer.vocab < 1000);
+    if (!pairs) CHECK(reason(plan, "optimizer.adamw_lr").ends_with(" of that for a small vocabulary"));
+  }
+}
+
 TEST_CASE("plan: the reason for a batch tells the steps that the training has") {
   CHECK(steps_reason(6e6, 2048) == "6 million tokens in about 2930 steps");
   CHECK(steps_reason(2.2e5, 2048) == "220 thousand tokens in about 107 steps, which have at least 2048 tokens each");
