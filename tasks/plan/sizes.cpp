@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -132,6 +133,10 @@ std::string steps_reason(double tokens, double step_tokens) {
   return limit ? fmt::format("{}, which have at {} {:.0f} tokens each", of_steps, limit, step_tokens) : of_steps;
 }
 
+std::int64_t times_of(std::int64_t every, double steps) {
+  return std::max<std::int64_t>(std::llround(steps / static_cast<double>(every)), 1);
+}
+
 SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::ModelSize> sizes, const DataSize& data,
                        const StepTokens& step_tokens, const std::function<void(PlanDraft&)>& with_rates) {
   std::optional<SizedDraft> best;
@@ -204,18 +209,19 @@ void choose_dropout(SizedDraft& sized, const DataSize& data, const tuning::Dropo
 void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens, double warmup_share) {
   PlanDraft& draft = sized.draft;
   const double steps = std::max(1.0, sized.tokens / step_tokens);
-  const std::int64_t warmup =
-      std::clamp(round_number(warmup_share * steps), tuning::kFewestWarmup, tuning::kMostWarmup);
-  draft.choose(
-      "schedule.warmup", warmup,
-      fmt::format("{:.0f} % of about {} steps, at least {}", 100 * warmup_share, amount(steps), tuning::kFewestWarmup));
+  const std::int64_t wanted = round_number(warmup_share * steps);
+  draft.choose("schedule.warmup", std::clamp(wanted, tuning::kFewestWarmup, tuning::kMostWarmup),
+               fmt::format("{:.0f} % of about {} steps, {}", 100 * warmup_share, amount(steps),
+                           wanted > tuning::kMostWarmup ? fmt::format("at most {}", tuning::kMostWarmup)
+                                                        : fmt::format("at least {}", tuning::kFewestWarmup)));
   const bool evaluates = data.validation > 0;
   const std::int64_t count = evaluates ? evaluations_for(sized.tokens, data.validation) : tuning::kFewestEvaluations;
   const std::int64_t round = std::max<std::int64_t>(draft.integer("train.sync_every"), 1);
-  const std::int64_t every = round_number(steps / static_cast<double>(count));
-  draft.choose("eval.every", chunk_count(every, round) * round,  // whole rounds
-               evaluates ? fmt::format("about {} evaluations of {} tokens", count, amount(data.validation))
-                         : std::string("there is nothing to evaluate"));
+  const std::int64_t every = chunk_count(round_number(steps / static_cast<double>(count)), round) * round;
+  draft.choose("eval.every", every,  // whole rounds
+               evaluates
+                   ? fmt::format("about {} evaluations of {} tokens", times_of(every, steps), amount(data.validation))
+                   : std::string("there is nothing to evaluate"));
   draft.choose("checkpoint.every", draft.integer("eval.every"), "a checkpoint after each evaluation");
   if (draft.request().minutes <= 2 * tuning::kCheckpointMinutes) return;
   draft.choose("checkpoint.every_minutes", tuning::kCheckpointMinutes, "what a crash loses at most");

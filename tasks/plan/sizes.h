@@ -87,6 +87,9 @@ void choose_clock(PlanDraft& draft, double cooldown = tuning::kCooldown);
 // are not about tuning::kWantedSteps, the limit that a step's tokens are at.
 std::string steps_reason(double tokens, double step_tokens);
 
+// Returns how often a training of so many steps does what it does every so many steps and after the last one, about.
+std::int64_t times_of(std::int64_t every, double steps);
+
 // Returns a number in words for PlannedKey::reason: "1.2 million".
 std::string amount(double value);
 

@@ -98,12 +98,14 @@ void choose_bleu(PlanDraft& draft, double steps) {
   const double minutes = draft.request().minutes;
   const std::int64_t every = std::max<std::int64_t>(draft.integer("eval.every"), 1);
   const double evaluations = steps / static_cast<double>(every) / static_cast<double>(tuning::kBleuScores);
-  draft.choose("eval.bleu_every", every * std::max<std::int64_t>(static_cast<std::int64_t>(evaluations), 1),
-               fmt::format("about {} times", tuning::kBleuScores));
-  draft.choose("eval.bleu_sentences",
-               std::clamp(round_number(minutes * tuning::kBleuSentencesOfMinute), tuning::kFewestBleuSentences,
-                          tuning::kMostBleuSentences),
-               fmt::format("{:.0f} for each minute", tuning::kBleuSentencesOfMinute));
+  const std::int64_t bleu_every = every * std::max<std::int64_t>(static_cast<std::int64_t>(evaluations), 1);
+  draft.choose("eval.bleu_every", bleu_every, fmt::format("about {} times", times_of(bleu_every, steps)));
+  const std::int64_t wanted = round_number(minutes * tuning::kBleuSentencesOfMinute);
+  const std::int64_t sentences = std::clamp(wanted, tuning::kFewestBleuSentences, tuning::kMostBleuSentences);
+  const std::string limit =
+      sentences == wanted ? "" : str_cat(sentences > wanted ? ", at least " : ", at most ", sentences);
+  draft.choose("eval.bleu_sentences", sentences,
+               fmt::format("{:.0f} for each minute{}", tuning::kBleuSentencesOfMinute, limit));
 }
 
 }  // namespace

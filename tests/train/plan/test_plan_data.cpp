@@ -220,3 +220,35 @@ TEST_CASE("plan: the reason for a batch tells the steps that the training has") 
   request.given.data.corpus = "stories";
   CHECK(reason(make_plan(request), "train.batch").ends_with(" steps, which have at least 2048 tokens each"));
 }
+
+TEST_CASE("plan: reasons tell how often a short training is evaluated, and the limits that decide") {
+  const TempFolder folder;
+  std::string lines;
+  for (int i = 0; i < 500; ++i) lines += "one two three\tvier fuenf sechs\n";
+  const std::string file = folder.write("pairs", lines).string();
+  const auto plan_of = [&](double flops, double minutes) {
+    FakeMachine machine{.flops = flops};
+    PlanRequest request = request_of(machine);
+    request.minutes = minutes;
+    request.given.model.type = "transformer";
+    request.given.data.pairs = file;
+    request.given.tokenizer.kind = TokenizerKind::word;
+    request.given_keys = {"tokenizer.kind"};
+    return make_plan(request);
+  };
+  const auto number_of = [](const std::string& text) {  // "about 37 …"
+    const std::size_t at = text.find("about ") + 6;
+    return text.substr(at, text.find(' ', at) - at);
+  };
+  const Plan slow = plan_of(1e9, 1);
+  REQUIRE(chosen(slow, "eval.every") == "1");
+  CHECK(number_of(reason(slow, "eval.every")) == number_of(reason(slow, "schedule.warmup")));
+  CHECK(reason(slow, "schedule.warmup").ends_with(" steps, at least 10"));
+  CHECK(chosen(slow, "eval.bleu_sentences") == "100");
+  CHECK(reason(slow, "eval.bleu_sentences") == "100 for each minute");
+  CHECK(reason(plan_of(1e9, 0.3), "eval.bleu_sentences") == "100 for each minute, at least 50");
+  const Plan fast = plan_of(1e15, 20);
+  CHECK(chosen(fast, "schedule.warmup") == "1000");
+  CHECK(reason(fast, "schedule.warmup").ends_with(" steps, at most 1000"));
+  CHECK(reason(fast, "eval.bleu_sentences") == "100 for each minute, at most 1000");
+}
