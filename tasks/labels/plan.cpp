@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/text/joined.h"
@@ -23,7 +27,9 @@ double dummy_tokens_of_step(const ResolvedConfig& config) {
 // The texts of some examples, as a tokenizer learns from them, each with a line end.
 struct ExamplesSize {
   TextSize text;
-  double count = 0;
+  std::vector<double> bytes;  // of each text
+
+  double count() const { return static_cast<double>(bytes.size()); }
 };
 
 ExamplesSize size_of_examples(const std::string& file, const Config& config) {
@@ -32,8 +38,34 @@ ExamplesSize size_of_examples(const std::string& file, const Config& config) {
   const LabelledFile labelled = task.functions.read(file, config.data.labelled_file_options());
   check(!labelled.examples.empty(), file, ": expected examples with labels, got none");
   TextSum texts;
-  for (const LabelledExample& example : labelled.examples) texts.add(joined(example.pieces, " ") + '\n');
-  return {texts.size(), static_cast<double>(labelled.examples.size())};
+  std::vector<double> bytes;
+  for (const LabelledExample& example : labelled.examples) {
+    const std::string text = joined(example.pieces, " ") + '\n';
+    texts.add(text);
+    bytes.push_back(static_cast<double>(text.size()));
+  }
+  return {texts.size(), std::move(bytes)};
+}
+
+// The rows that a training reads. An example that is longer than the context is cut off there or, where each word has a
+// label, becomes several rows (RowEncoder).
+struct RowsSize {
+  double count = 0, tokens = 0;
+};
+
+RowsSize size_of_rows(const ExamplesSize& examples, double of_token, const PlanDraft& draft) {
+  const LabelTask& task = find_label_task(draft.config().task.kind);
+  const bool is_cut = task.pooled || task.extracts_span;
+  // Only models with attention have a longest row; in others model.context is something else.
+  const double most = draft.has("model.heads") ? static_cast<double>(draft.integer("model.context"))
+                                               : std::numeric_limits<double>::infinity();
+  RowsSize rows;
+  for (const double bytes : examples.bytes) {
+    const double tokens = bytes / of_token;
+    rows.count += is_cut ? 1 : std::max(1.0, std::ceil(tokens / most));
+    rows.tokens += is_cut ? std::min(tokens, most) : tokens;
+  }
+  return rows;
 }
 
 // Chooses the family and the tokenizer of a model that learns from scratch.
@@ -61,17 +93,18 @@ Plan plan_labels(const PlanRequest& request) {
   PlanDraft draft(request);
   choose_clock(draft);
   const Config::Data& files = request.given.data;
-  const auto [text, examples] = size_of_examples(files.labels, request.given);
+  const ExamplesSize examples = size_of_examples(files.labels, request.given);
+  const TextSize& text = examples.text;
   if (draft.from_scratch()) choose_encoder(draft, text);
   const double of_token = token_size(draft.config().tokenizer, text).bytes;
-  if (draft.from_scratch()) choose_example_context(draft, text.bytes / examples / of_token);
+  if (draft.from_scratch()) choose_example_context(draft, text.bytes / examples.count() / of_token);
   draft.choose(tuning::kLabelKeys);
-  draft.choose("train.batch", tuning::kLabelBatch, fmt::format("{} examples", amount(examples)));
+  draft.choose("train.batch", tuning::kLabelBatch, fmt::format("{} examples", amount(examples.count())));
+  const RowsSize rows = size_of_rows(examples, of_token, draft);
   const double share = files.valid_labels.empty() ? files.valid_fraction : 0;
-  const double valid = share > 0                    ? share * text.bytes
-                       : files.valid_labels.empty() ? 0
-                                                    : size_of_examples(files.valid_labels, request.given).text.bytes;
-  const DataSize data{.unique = std::max(1.0, (1 - share) * text.bytes / of_token), .validation = valid / of_token};
+  DataSize data{.unique = std::max(1.0, (1 - share) * rows.tokens), .validation = share * rows.tokens};
+  if (!files.valid_labels.empty())
+    data.validation = size_of_rows(size_of_examples(files.valid_labels, request.given), of_token, draft).tokens;
   SizedDraft sized = choose_size(draft, tuning::kEncoderSizes, data, dummy_tokens_of_step, [&](PlanDraft& tried) {
     const RateRule scratch{.adam = tuning::kLabelRate, .adam_power = tuning::kLabelPower};
     const RateRule tuned{
@@ -79,9 +112,10 @@ Plan plan_labels(const PlanRequest& request) {
     choose_rates(tried, tried.tunes_weights() ? tuned : scratch);
   });
   choose_matmul(sized, dummy_tokens_of_step);
-  const double rows = static_cast<double>(sized.draft.integer("train.batch") * sized.draft.integer("train.accumulate"));
+  const auto of_step =
+      static_cast<double>(sized.draft.integer("train.batch") * sized.draft.integer("train.accumulate"));
   choose_dropout(sized, data, tuning::kLabelDropout);
-  choose_by_speed(sized, data, rows * text.bytes / examples / of_token);
+  choose_by_speed(sized, data, of_step * rows.tokens / rows.count);
   return std::move(sized.draft).plan();
 }
 

@@ -96,6 +96,39 @@ TEST_CASE("plan: examples with labels are counted in the formats in which traini
   CHECK(reason(json, "tokenizer.vocab") == "1000 bytes of text with 4 different characters");
 }
 
+TEST_CASE("plan: a step reads no more of an example with labels than the context has room for") {
+  const TempFolder folder;
+  const auto plan_of = [&](const char* kind, const std::string& examples) {
+    FakeMachine machine;
+    PlanRequest request = request_of(machine);
+    request.given.model = {
+        .type = "bert",
+        .options = {{"context", std::int64_t{64}}, {"layers", std::int64_t{2}}, {"dim", std::int64_t{64}}}};
+    request.given.model.type_is_given = true;
+    request.given.tokenizer.kind = TokenizerKind::word;
+    request.given_keys = {"model.context", "model.layers", "model.dim", "tokenizer.kind"};
+    request.given.task.kind = kind;
+    request.given.data.labels = folder.write("labels", examples).string();
+    return make_plan(request);
+  };
+  const auto examples = [](int words, const std::string& begin, const std::string& word) {
+    std::string text;
+    for (int i = 0; i < 100; ++i) {
+      text += begin;
+      for (int k = 0; k < words; ++k) text += word;
+      text += '\n';
+    }
+    return text;
+  };
+  const Plan texts = plan_of("classify", examples(200, "good\t", "ball ")),
+             longer = plan_of("classify", examples(1000, "good\t", "ball "));  // only their beginning is read
+  for (const char* key : {"model.dropout", "schedule.warmup", "eval.every"})
+    CHECK(reason(texts, key) == reason(longer, key));
+  const Plan words = plan_of("tag", examples(62, "", "ball\tO\n")),
+             twice = plan_of("tag", examples(125, "", "ball\tO\n"));  // each is two rows
+  CHECK(reason(words, "schedule.warmup") == reason(twice, "schedule.warmup"));
+}
+
 TEST_CASE("plan: labels and conversations that can be read only once are refused before the speed is measured") {
   FakeMachine machine;
   PlanRequest request = request_of(machine);
