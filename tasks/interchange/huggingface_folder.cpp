@@ -5,6 +5,7 @@
 #include "core/json.h"
 #include "data/chat/chat_format.h"
 #include "nn/models/shared/tied_embeddings.h"
+#include "tasks/interchange/added_tokens.h"
 #include "tasks/interchange/huggingface_layout.h"
 #include "tokenizer/masked_symbols.h"
 #include "tokenizer/special_tokens.h"
@@ -86,7 +87,8 @@ PublishedModel read_huggingface(const fs::path& folder) {
   check(layout->model_type == "gpt2" || layout->family == "bert" || is_there(folder / "tokenizer.json"),
         folder.string(), ": expected a tokenizer.json, which says how the text of a ", layout->model_type,
         " is split, got none");
-  model.tokenizer = with_vocab(Tokenizer::load(folder), vocab, folder.string());
+  auto tokenizer = with_added_tokens(Tokenizer::load(folder), folder, vocab, model.warnings);
+  model.tokenizer = with_vocab(std::move(tokenizer), vocab, folder.string());
   if (layout->family == "bert") {
     fit_heads(model, *weights);
     masked_symbols(*model.tokenizer);
