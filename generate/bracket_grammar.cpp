@@ -7,9 +7,8 @@
 namespace tapeformer {
 namespace {
 
-bool is_label_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '=';
-}
+// Whether it is a visible character of ASCII, and no bracket.
+bool is_label_char(char c) { return c > ' ' && c <= '~' && c != '(' && c != ')'; }
 
 std::vector<std::string> words_in(std::string_view sentence) {
   constexpr std::string_view kSpace = " \t\r\n\v\f";

@@ -16,7 +16,7 @@ namespace tapeformer {
 class BracketVocabulary {
  public:
   // `end` is the token that ends a text. Throws UsageError for a tokenizer whose texts are not the bytes of its tokens
-  // one after another (such as WordPiece), or that has no tokens for "(", " )", or any letter of a label.
+  // one after another (such as WordPiece), or that has no tokens for "(", " )", or any character of a label.
   BracketVocabulary(const Tokenizer& tokenizer, std::int32_t end);
 
   std::int32_t end() const { return end_; }
@@ -38,8 +38,8 @@ class BracketVocabulary {
 
 // The trees over the words of one sentence: "(" and a label opens a bracket, ")" and the same label closes it, and all
 // words come in their order. Single spaces are between them. Every bracket holds a word, and one bracket holds all
-// others. A label consists of letters, digits, - and =. A token may be written only if enough tokens are left after it
-// to complete the tree, so every text ends in time.
+// others. A label consists of visible characters of ASCII, but no brackets. A token may be written only if enough
+// tokens are left after it to complete the tree, so every text ends in time.
 class BracketGrammar : public OutputGrammar {
  public:
   // `most`: the number of tokens of a text, the end token included. The vocabulary must outlive the grammar. Throws

@@ -19,6 +19,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const std::string& kind) {
   std::string text = "(S (NP dogs )NP (VP bark )VP )S\n";
   for (const std::string& sentence : kSentences) text += "(S (NP " + sentence + " )NP )S\n";
   for (const std::string& sentence : kSentences) text += "(X (VP-2 " + sentence + " )VP-2 )X\n";
+  text += "(S (NP+N_1 dogs )NP+N_1 bark )S\n";
   const std::string_view view = text;
   return train_tokenizer({.kind = kind, .vocab = kind == "bpe" ? 300 : 200, .special_tokens = {"<s>", "</s>", "<pad>"}},
                          {&view, 1});
@@ -135,15 +136,16 @@ TEST_CASE("brackets: the trees that a model may write are those of the definitio
     }
     return grammar.allowed_after(ids)(end);
   };
-  for (const char* const text : {"(S dogs bark )S", "(S (NP dogs )NP (VP bark )VP )S", "(S (S (S dogs )S bark )S )S",
-                                 "(S (NP-2 dogs )NP-2 bark )S"}) {
+  for (const char* const text :
+       {"(S dogs bark )S", "(S (NP dogs )NP (VP bark )VP )S", "(S (S (S dogs )S bark )S )S",
+        "(S (NP-2 dogs )NP-2 bark )S", "(S: dogs bark )S:", "(S (NP+N_1 dogs )NP+N_1 bark )S"}) {
     CHECK_MESSAGE(allows(text), text);
   }
   for (const char* const text :
        {"", "dogs bark", "(S dogs bark", "(S dogs )S bark", "(S (NP dogs )S bark )NP", "(S dogs bark )NP",
         "(S bark dogs )S", "(S dogs )S", "(S dogs bark bark )S", "(S (NP )NP dogs bark )S", "(S dogs bark )S (S",
         "(S  dogs bark )S", " (S dogs bark )S", "( dogs bark )", "(S dogsbark )S", "(S dogs bark)S",
-        "(S: dogs bark )S:", "(S dogs bark (NP )NP )S", "(S dogs bark )S "}) {
+        "(S( dogs bark )S(", "(S dogs bark (NP )NP )S", "(S dogs bark )S "}) {
     CHECK_MESSAGE(!allows(text), text);
   }
 }
