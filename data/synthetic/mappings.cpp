@@ -36,7 +36,7 @@ const std::array<Mapping, kMappings>& all_mappings() {
 
 std::string output_letter(int output) { return std::string(1, static_cast<char>('w' + output)); }
 
-// Draws pairs of a mapping: "a→w; k→x".
+// Draws pairs of a mapping: "a→w; c→x".
 std::string pairs_of(const Mapping& mapping, int count, RandomStream& random) {
   std::string text;
   for (int i = 0; i < count; ++i) {

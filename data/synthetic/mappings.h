@@ -1,4 +1,4 @@
-// The generated corpus `mappings`, with which models learn from examples in their prompt: a line "a→w; k→x; …" follows
+// The generated corpus `mappings`, with which models learn from examples in their prompt: a line "a→w; c→x; …" follows
 // one of 16 hidden mappings from the letters a to h to the letters w to z, drawn anew for each line. Only the pairs
 // before a letter say which mapping it is.
 #pragma once
@@ -19,7 +19,7 @@ std::string mappings_line(RandomStream& random);
 LineExpectation mappings_expectation();
 
 // Draws a question with `shots` examples, 0 ≤ shots < kMappingPairs, as a line of JSON that `score --lines` reads: the
-// prompt "a→w; k→", the options w, x, y, z, the answer, the group `shots`, and mappings_accuracy() as the optimum.
+// prompt "a→w; c→", the options w, x, y, z, the answer, the group `shots`, and mappings_accuracy() as the optimum.
 std::string mappings_question(RandomStream& random, int shots);
 // The share of such questions that the Bayes posterior over the mappings answers right, in expectation: no model can
 // answer more. The posterior is uniform over the mappings that agree with the examples, and the answer is the output
