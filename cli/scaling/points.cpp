@@ -95,16 +95,6 @@ void read_csv(const std::string& path, std::vector<ScalingRun>& runs) {
   }
 }
 
-// Returns the hash of the validation data of a run; 0 if it is not known.
-std::uint64_t validation_of(const RunFolder& run) {
-  const auto step = latest_step(run);
-  try {
-    return step ? read_training_state(run, *step).valid_hash : 0;
-  } catch (const std::exception&) {
-    return 0;  // damaged: whoever reads the checkpoint will report it
-  }
-}
-
 // Reads runs, and checks that their losses can be compared.
 class RunReader {
  public:
@@ -117,7 +107,7 @@ class RunReader {
     if (!summary.best_loss) return log_warning("{} has no validation loss: it is left out", name);
     const ResolvedConfig config = stored_config(load_run_config(folder.config()));
     compare(name, summary.unit, is_there(folder.tokenizer()) ? read_file(folder.tokenizer()) : "");
-    compare_validation(name, validation_of(folder));
+    if (const auto state = newest_training_state(folder)) compare_validation(name, state->valid_hash);
     ScalingRun run{
         .name = name, .parameters = {}, .tokens = summary.best_tokens, .flops = {}, .loss = *summary.best_loss};
     const auto parameters = static_cast<double>(count_parameters(config).non_embedding);
@@ -139,7 +129,7 @@ class RunReader {
           ": their losses per token cannot be compared");
   }
 
-  // Other data may be as hard to predict, so this is no error.
+  // `validation` is the hash of the data; 0: unknown. Other data may be as hard to predict, so this is no error.
   void compare_validation(const std::string& name, std::uint64_t validation) {
     if (validation == 0) return;
     if (validation_ == 0) validation_ = validation, validated_ = name;

@@ -119,39 +119,6 @@ void read_evaluations(RunSummary& summary, std::string_view metric, std::optiona
   }
 }
 
-// Returns whether eval.patience has ended the run.
-bool is_stopped_early(const RunFolder& run, const ResolvedConfig& config) {
-  const auto latest = latest_step(run);
-  if (!latest) return false;
-  try {
-    const auto state = read_checkpoint_state(run.checkpoint(*latest));
-    return patience_is_out(config, *latest, state.value("best_step", std::int64_t{0}));
-  } catch (const std::exception&) {
-    return false;  // damaged, or just removed: whoever reads the checkpoint will report it
-  }
-}
-
-// Returns the last step, as far as the newest checkpoint knows it.
-std::int64_t last_step_of(const RunFolder& run, const ResolvedConfig& config) {
-  const auto latest = config.train.minutes > 0 ? latest_step(run) : std::nullopt;
-  if (!latest) return config.train.steps;
-  try {
-    return last_step(config, read_training_state(run, *latest));
-  } catch (const std::exception&) {
-    return config.train.steps;  // damaged, or just removed: whoever reads the checkpoint will report it
-  }
-}
-
-// Returns the seconds of training until this checkpoint; 0 if it is damaged, or was just removed: whoever reads it will
-// report it.
-double seconds_until(const RunFolder& run, std::int64_t step) {
-  try {
-    return read_training_state(run, step).elapsed_s;
-  } catch (const std::exception&) {
-    return 0;
-  }
-}
-
 // A config.toml alone does not make a run: other programs use that name too.
 bool is_run(const fs::path& folder) {
   const RunFolder run{folder};
@@ -192,24 +159,26 @@ RunSummary summarize_run(const RunFolder& run) {
   summary.run = run;
   summary.type = config.model.type;
   summary.data = data_of(config);
-  summary.steps = last_step_of(run, config);
   summary.unit = config.task_row().loss_unit;
   const bool is_running = is_in_training(run);
   const auto saved = latest_step(run);
+  const auto state = newest_training_state(run);
+  summary.steps = state ? last_step(config, *state) : config.train.steps;  // as far as the newest checkpoint knows it
   // What a killed process has logged after the newest checkpoint is of weights that are lost.
   if (fs::exists(run.metrics()))
     read_evaluations(summary, config.metric_for_best_model(), is_running ? std::nullopt : saved);
   summary.parameters = parameters_of(run);
   if (saved) {
     summary.step = is_running ? std::max(summary.step, *saved) : *saved;
-    summary.elapsed_s = std::max(summary.elapsed_s, seconds_until(run, *saved));  // few steps may be logged
+    if (state) summary.elapsed_s = std::max(summary.elapsed_s, state->elapsed_s);  // few steps may be logged
   }
   const bool imported = is_imported(run);
   if (imported) summary.steps = 0;
+  const bool is_stopped_early = state && patience_is_out(config, state->step, state->best_step);
   summary.state = is_running                      ? "running"
                   : imported                      ? "imported"
                   : summary.step >= summary.steps ? "finished"
-                  : is_stopped_early(run, config) ? "stopped early"
+                  : is_stopped_early              ? "stopped early"
                                                   : "stopped";
   return summary;
 }

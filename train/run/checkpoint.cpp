@@ -144,14 +144,19 @@ TrainingState read_training_state(const RunFolder& run, std::int64_t step) {
   }
 }
 
-std::int64_t terms_since(const RunFolder& run) {
+std::optional<TrainingState> newest_training_state(const RunFolder& run) {
   const auto latest = latest_step(run);
-  if (!latest) return 0;
+  if (!latest) return std::nullopt;
   try {
-    return read_training_state(run, *latest).terms_since;
+    return read_training_state(run, *latest);
   } catch (const std::exception&) {
-    return 0;
+    return std::nullopt;
   }
+}
+
+std::int64_t terms_since(const RunFolder& run) {
+  const auto state = newest_training_state(run);
+  return state ? state->terms_since : 0;
 }
 
 TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Module& model, Optimizer& optimizer,

@@ -90,8 +90,11 @@ TrainingState load_checkpoint(const RunFolder& run, std::int64_t step, const Mod
 
 // Reads only the fields of a checkpoint's state.json, without the recurrent state. Throws Error if it is damaged.
 TrainingState read_training_state(const RunFolder& run, std::int64_t step);
+// Returns the state of the newest checkpoint; nullopt if there is none, or if it is damaged or was just removed:
+// whoever needs its weights will report that.
+std::optional<TrainingState> newest_training_state(const RunFolder& run);
 // Returns TrainingState::terms_since of the newest checkpoint: the evaluations up to this step do not compare with the
-// later ones. Returns 0 if there is no checkpoint, or one that cannot be read, which whoever reads it will report.
+// later ones. Returns 0 where there is no newest_training_state().
 std::int64_t terms_since(const RunFolder& run);
 
 // Reads only the weights, from the folder of a checkpoint or an average, each tensor directly into its memory. Throws
