@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "core/text/joined.h"
 #include "core/text/lines.h"
+#include "core/text/lower_ascii.h"
 #include "core/text/utf8.h"
 #include "data/labels/conll.h"
 #include "data/labels/csv.h"
@@ -35,12 +36,6 @@ bool is_number(std::string_view column) {
 
 bool has_only_spaces(std::string_view field) { return field.find_first_not_of(' ') == field.npos; }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return result;
-}
-
 // Whether files commonly use this name for the task's `column`.
 bool is_usual_name(std::string_view name, std::string_view column) {
   static constexpr std::string_view kLabels[] = {"label",    "labels", "tag",     "tags",     "class",
@@ -49,7 +44,7 @@ bool is_usual_name(std::string_view name, std::string_view column) {
                                     kTexts[] = {"text",     "sentence", "review", "content",
                                                 "document", "comment",  "context"},
                                     kWords[] = {"word", "words", "token", "tokens", "form"};
-  const std::string plain = lower(name);
+  const std::string plain = lower_ascii(name);
   const auto is_one_of = [&](std::span<const std::string_view> names) { return std::ranges::count(names, plain) > 0; };
   if (column == "label") return is_one_of(kLabels);
   if (column == "text") return is_one_of(kTexts);
@@ -135,7 +130,7 @@ class Columns {
   std::vector<std::int64_t> usual_indices(const std::string& column) const {
     std::vector<std::int64_t> same, usual;
     for (std::size_t i = 0; i < first_.size(); ++i) {
-      if (lower(first_[i]) == column) same.push_back(static_cast<std::int64_t>(i));
+      if (lower_ascii(first_[i]) == column) same.push_back(static_cast<std::int64_t>(i));
       if (is_usual_name(first_[i], column)) usual.push_back(static_cast<std::int64_t>(i));
     }
     return same.empty() ? usual : same;
@@ -243,7 +238,7 @@ std::int64_t column_index(std::string_view number, std::int64_t count, const std
 LabelFormat format_of(std::string_view text, const std::string& origin, const TableShape& shape,
                       const LabelledFileOptions& format) {
   if (format.format != LabelFormat::automatic) return format.format;
-  const std::string ending = lower(uncompressed_name(origin).extension().string());
+  const std::string ending = lower_ascii(uncompressed_name(origin).extension().string());
   if (is_json_lines(origin)) return LabelFormat::jsonl;
   if (ending == ".csv") return LabelFormat::csv;
   if (shape.sentences) {

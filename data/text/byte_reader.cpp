@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/text/lower_ascii.h"
 #include "core/text/utf8.h"
 
 namespace tapeformer {
@@ -31,11 +32,7 @@ struct Suffix {
 constexpr std::array<Suffix, 2> kSuffixes = {{{".gz", Compression::gzip}, {".zst", Compression::zstandard}}};
 
 // The end of a name, such as ".gz", in small letters: other systems write ".GZ" too.
-std::string ending_of(const fs::path& path) {
-  std::string ending = path.extension().string();
-  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return ending;
-}
+std::string ending_of(const fs::path& path) { return lower_ascii(path.extension().string()); }
 
 std::string system_message() { return std::generic_category().message(errno); }
 
