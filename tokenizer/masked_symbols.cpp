@@ -17,4 +17,16 @@ MaskedSymbols masked_symbols(const Tokenizer& tokenizer) {
           *tokenizer.special(kMaskToken)};
 }
 
+std::vector<std::int32_t> masked_text_row(std::string text, const Tokenizer& tokenizer) {
+  const MaskedSymbols symbols = masked_symbols(tokenizer);
+  if (tokenizer.kind() != "char") {
+    const std::string spaced = " " + std::string(kMaskToken);
+    for (std::size_t at = 0; (at = text.find(spaced, at)) != text.npos;) text.erase(at, 1);
+  }
+  std::vector<std::int32_t> ids = tokenizer.encode(text, true);
+  ids.insert(ids.begin(), symbols.classification);
+  ids.push_back(symbols.separator);
+  return ids;
+}
+
 }  // namespace tapeformer

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "tokenizer/tokenizer.h"
 
@@ -23,5 +25,10 @@ struct MaskedSymbols {
 
 // Throws UsageError that names the tokens that the tokenizer does not have.
 MaskedSymbols masked_symbols(const Tokenizer& tokenizer);
+
+// Encodes a text, in which [MASK] is the mask token, as a row of the model: [CLS] text [SEP]. A word's token includes
+// the space before it, so the space before [MASK] is removed: it is predicted with the word. For a character tokenizer,
+// spaces are tokens of their own and stay.
+std::vector<std::int32_t> masked_text_row(std::string text, const Tokenizer& tokenizer);
 
 }  // namespace tapeformer

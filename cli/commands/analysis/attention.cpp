@@ -83,12 +83,8 @@ std::vector<AttentionText> of_language_model(const AttentionArguments& arguments
 template <class Trained>
 AttentionText read_text_encoder(const AttentionArguments& arguments, const Trained& run,
                                 std::vector<std::int32_t>& ids) {
-  ids = run.tokenizer->encode(arguments.text, true);
-  if (run.model->has_special_tokens()) {
-    const MaskedSymbols symbols = masked_symbols(*run.tokenizer);
-    ids.insert(ids.begin(), symbols.classification);
-    ids.push_back(symbols.separator);
-  }
+  ids = run.model->has_special_tokens() ? masked_text_row(arguments.text, *run.tokenizer)
+                                        : run.tokenizer->encode(arguments.text, true);
   check_length(ids, run.model->context());
   warn_of_unknown(ids, *run.tokenizer, "the text");
   const std::vector<std::string> texts = texts_of(*run.tokenizer, ids);

@@ -19,20 +19,6 @@ struct FillArguments {
   bool json = false;
 };
 
-// Encodes the text as a row of the model. A word's token includes the space before it, so the space before [MASK] is
-// removed: it is predicted with the word. For a character tokenizer, spaces are tokens of their own and stay.
-std::vector<std::int32_t> row_of(const std::string& text, const Tokenizer& tokenizer, const MaskedSymbols& symbols) {
-  std::string joined = text;
-  if (tokenizer.kind() != "char") {
-    const std::string spaced = " " + std::string(kMaskToken);
-    for (std::size_t at = 0; (at = joined.find(spaced, at)) != joined.npos;) joined.erase(at, 1);
-  }
-  std::vector<std::int32_t> ids = tokenizer.encode(joined, true);
-  ids.insert(ids.begin(), symbols.classification);
-  ids.push_back(symbols.separator);
-  return ids;
-}
-
 Json json_of(const std::vector<FilledMask>& masks, const Tokenizer& tokenizer) {
   Json all = Json::array();
   for (const FilledMask& mask : masks) {
@@ -54,8 +40,8 @@ void print_fill(const FillArguments& arguments) {
   const TrainedMaskedLanguageModel run =
       open_run<TrainedMaskedLanguageModel>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
-  const MaskedSymbols symbols = masked_symbols(*run.tokenizer);
-  const std::vector<std::int32_t> ids = row_of(arguments.text, *run.tokenizer, symbols);
+  const std::int32_t mask = masked_symbols(*run.tokenizer).mask;
+  const std::vector<std::int32_t> ids = masked_text_row(arguments.text, *run.tokenizer);
   const std::int64_t context = run.model->context().value_or(std::ssize(ids));
   check(std::ssize(ids) <= context, "fill: the text has ", ids.size(), " tokens with [CLS] and [SEP], the model reads ",
         "at most ", context);
@@ -63,7 +49,7 @@ void print_fill(const FillArguments& arguments) {
   // lacks.
   std::vector<std::int32_t> excluded(run.tokenizer->special_ids().begin(), run.tokenizer->special_ids().end());
   std::erase(excluded, run.tokenizer->unknown_id().value_or(-1));
-  const std::vector<FilledMask> masks = fill_masks(*run.model, ids, symbols.mask, arguments.top, excluded);
+  const std::vector<FilledMask> masks = fill_masks(*run.model, ids, mask, arguments.top, excluded);
   if (masks.empty()) fail_usage("fill: --text: expected at least one ", kMaskToken, ", got none");
   warn_of_unknown(ids, *run.tokenizer, "the text");
   print_result(

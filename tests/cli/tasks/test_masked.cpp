@@ -163,6 +163,27 @@ TEST_CASE("fill: the likeliest tokens at every mask, with their probabilities" *
               "fill run --text", {text});
 }
 
+TEST_CASE("attention: a text with masks is the row that fill reads") {
+  const Sandbox box("bert");
+  for (const std::string kind : {"word", "char"}) {
+    CAPTURE(kind);
+    box.train(kind, "--train.steps 2 --train.matmul highest --tokenizer.kind " + kind);
+    const std::string text = box.read("text.txt");
+    const std::string masked = text.substr(0, text.find(' ')) + " [MASK]";
+    const Json mask = json_of(box, "fill " + kind + " --json --top 1 --text", {masked})["masks"][0];
+    const Json map = json_of(box, "attention " + kind + " --lens --json --text", {masked})[0];
+    const auto place = mask["place"].get<std::size_t>();
+    REQUIRE(place + 2 == map["queries"].size());
+    CHECK(map["queries"][place] == "[MASK]");
+    CHECK((map["queries"][place - 1] == " ") == (kind == "char"));
+    double probability = 0;  // of the token that fill finds the most probable
+    for (const Json& token : map["lens"].back()[place]["likeliest"]) {
+      if (token[0] == mask["tokens"][0]["token"]) probability = token[1].get<double>();
+    }
+    CHECK(probability == doctest::Approx(mask["tokens"][0]["probability"].get<double>()).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("masked language model: commands that are not made for it refuse it in one line, and fill refuses others") {
   const Sandbox box("bert");
   box.train("run", "--train.steps 2");
