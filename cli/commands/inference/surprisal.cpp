@@ -196,6 +196,7 @@ void score_pairs(const SurprisalArguments& arguments) {
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const PairTokenizers& both = run.tokenizers;
   const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
+  for (const std::string& note : text.notes().lines()) warn(note);
   const PairLimits limits = pair_limits(run.config);
   SkippedPairs skipped;
   double total = 0;

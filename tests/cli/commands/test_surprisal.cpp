@@ -51,6 +51,12 @@ TEST_CASE("surprisal: --top gives each token's rank and the likeliest tokens, of
   check_tokens(Json::parse(lines.substr(0, lines.find('\n')))["tokens"], 3);
   CHECK(box.run(pairs + "--out pairs.html").exit_code == 0);
   CHECK(box.read("pairs.html").find("\"source\":\"ba\"") != std::string::npos);
+  // What is said of the files is what eval says of them.
+  box.write("source.txt", "\xEF\xBB\xBF" + box.read("source.txt"));
+  for (const std::string command : {"eval", "surprisal"}) {
+    const Outcome marked = box.run(command + " translator --source source.txt --target target.txt --json");
+    CHECK(marked.tells("1 file begins with a byte order mark, which is removed: source.txt"));
+  }
 }
 
 TEST_CASE("surprisal: a terminal shows the text in the colours of its bits") {
