@@ -6,6 +6,7 @@
 #include "autograd/ops/layers.h"
 #include "autograd/ops/losses/losses.h"
 #include "autograd/tape/tape.h"
+#include "data/text/encode_text.h"
 #include "nn/interfaces/layer_widths.h"
 #include "nn/layers/layers.h"
 #include "nn/layers/scalar_mix.h"
@@ -51,6 +52,7 @@ class Labels {
 struct WordVectors {
   std::vector<Tensor> layers;
   std::vector<std::int32_t> labels;
+  std::int64_t tokens = 0, unknown_tokens = 0;  // of all sentences
 
   std::int64_t words() const { return std::ssize(labels); }
 };
@@ -96,7 +98,11 @@ WordVectors vectors_of(const Model& model, const Tokenizer& tokenizer, const Row
     for (const LabelledSentence& sentence : part)
       encoded.push_back(encode_sentence(sentence, text.origin(), model, tokenizer, frame));
     std::vector<std::span<const std::int32_t>> rows;
-    for (const EncodedWords& sentence : encoded) rows.emplace_back(sentence.ids);
+    for (const EncodedWords& sentence : encoded) {
+      rows.emplace_back(sentence.ids);
+      result.tokens += std::ssize(sentence.ids);
+      result.unknown_tokens += count_unknown(rows.back(), tokenizer);
+    }
     Tape tape(no_grad);
     const std::vector<Variable> layers = model.hidden_states(padded_rows(tape, rows));
     std::int64_t next = place;
@@ -219,6 +225,8 @@ ProbeResult probe(const Model& model, const Tokenizer& tokenizer, const RowFrame
                      .train_words = training.words(),
                      .valid_words = validation.words(),
                      .unknown_labels = std::ranges::count(validation.labels, kUnknownLabel),
+                     .tokens = training.tokens + validation.tokens,
+                     .unknown_tokens = training.unknown_tokens + validation.unknown_tokens,
                      .accuracy = accuracy_of(classifier, validation),
                      .majority = majority_of(training, validation, labels.names().size()),
                      .shares = classifier.mix().shares(),

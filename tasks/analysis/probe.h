@@ -26,6 +26,7 @@ struct ProbeResult {
   std::vector<std::string> labels;
   std::int64_t train_words = 0, valid_words = 0;  // words with a label
   std::int64_t unknown_labels = 0;                // validation words whose label no training word has: all are wrong
+  std::int64_t tokens = 0, unknown_tokens = 0;    // of all sentences; the unknown ones have the vector of <unk>
   double accuracy = 0;                            // the share of validation words whose label is found
   double majority = 0;         // the accuracy of always predicting the most frequent label of the training words
   std::vector<double> shares;  // the weights of the layers in the mixture; their sum is 1

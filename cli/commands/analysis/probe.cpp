@@ -53,6 +53,7 @@ void print_probe(const ProbeArguments& arguments) {
   const LabelledText train = LabelledText::from_file(arguments.train), valid = LabelledText::from_file(arguments.valid);
   const ProbeResult result =
       probe(*run.model, *run.tokenizer, run, train, valid, arguments.options, show_progress("probing"));
+  warn_of_unknown(result.unknown_tokens, result.tokens, *run.tokenizer, "the sentences");
   print_result(
       arguments.json, [&] { return json_of(result); }, [&] { return text_of(result); });
 }

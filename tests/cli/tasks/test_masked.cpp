@@ -233,3 +233,16 @@ TEST_CASE("probe: it reads the layers of a masked language model") {
   CHECK(result["accuracy"] == 1);
   CHECK(result["layers"].size() == 3);
 }
+
+TEST_CASE("probe: tokens that the vocabulary does not have are counted") {
+  const Sandbox box("bert");
+  box.train("run", "--train.steps 2 --tokenizer.kind word");
+  const std::string text = box.read("text.txt"), word = text.substr(0, text.find(' '));
+  box.write("known.tsv", word + "\tword\n");
+  box.write("unknown.tsv", word + "\tword\nzzzz\tnone\n");
+  const std::string probe = "probe run --steps 1 --train known.tsv --valid ";
+  const std::string warning =
+      "1 of 7 tokens of the sentences are words or characters that the vocabulary does not have";
+  CHECK(box.succeed(probe + "unknown.tsv").tells(warning));  // [CLS] and [SEP] of both sentences among them
+  CHECK_FALSE(box.succeed(probe + "known.tsv").tells("vocabulary"));
+}
