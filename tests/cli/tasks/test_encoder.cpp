@@ -205,3 +205,14 @@ TEST_CASE("embed, probe: the encoder of an encoder-decoder gives vectors of a so
     CHECK(probed["accuracy"] == 1);
   }
 }
+
+TEST_CASE("eval: tokens of labelled text that the vocabulary does not have are counted, as by predict") {
+  const Sandbox box("tag");
+  box.train("run", "--train.steps 1");
+  box.write("unknown.tsv", "Ella\tO\nzzzz\tO\n");
+  const std::string words = " are words or characters that the vocabulary does not have: the model reads <unk>\n";
+  CHECK(box.succeed("eval run --labels unknown.tsv").tells("1 of 4 tokens of unknown.tsv" + words));
+  CHECK(box.succeed("predict run", {}, "Ella zzzz\n").tells("1 of 4 tokens of the lines" + words));
+  box.write("known.tsv", "Ella\tO\n");
+  CHECK_FALSE(box.succeed("eval run --labels known.tsv").tells("vocabulary"));
+}
