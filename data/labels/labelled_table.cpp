@@ -103,11 +103,12 @@ class Columns {
     for (const std::string& column : shape.columns) {
       const std::string& name = chosen(format, column);
       by_name = by_name || (!name.empty() && !is_number(name));
-      // The first word of a CoNLL file may be "words": such a line has names if it has one of the label too.
-      const bool is_given = !name.empty() && detected != LabelFormat::conll;
+      // A column that is given needs no usual name, unless all are given as numbers, which tell nothing of a first
+      // line. The first word of a CoNLL file may be "words": such a line has names if it has one of the label too.
+      const bool is_given = !name.empty() && detected != LabelFormat::conll && !all_numbers();
       usual = usual && (is_given || !usual_indices(column).empty());
     }
-    const bool guess = first.size() > 1 && usual && !all_numbers();
+    const bool guess = first.size() > 1 && usual;
     const bool by_default = detected == LabelFormat::csv || by_name || guess;
     has_header_ = format.header == HeaderLine::automatic ? by_default : format.header == HeaderLine::yes;
     guessed_ = has_header_ && format.header == HeaderLine::automatic && !by_name && detected != LabelFormat::csv;

@@ -112,6 +112,7 @@ TEST_CASE("labelled table: a first line of CoNLL's columns that names them is no
         std::vector<Fields>{{"the/DT", "dog/NN"}});
   CHECK(words("a.tsv", "word\tpos\tlabel\n" + lines, {.label_column = "-1"}) == right);
   CHECK(words("a.tsv", "word\tpos\tlabel\n" + lines, {.text_column = "1"}) == right);
+  CHECK(words("a.tsv", "word\tpos\tlabel\n" + lines, {.label_column = "3", .text_column = "1"}) == right);
   CHECK(words("a.txt", "words NNS O\ndog NN B\n") == std::vector<Fields>{{"words/O", "dog/B"}});
   CHECK(words("a.txt", "words NNS O\ndog NN B\n", {.label_column = "2"}) ==
         std::vector<Fields>{{"words/NNS", "dog/NN"}});
@@ -121,6 +122,8 @@ TEST_CASE("labelled table: lines of tabs with names and columns, fastText's labe
   CHECK(texts("a.tsv", "good\ta film\tof note\n") == std::vector<Fields>{{"good", "a film\tof note"}});
   CHECK(texts("a.tsv", "text\tlabel\na film\tgood\n") == std::vector<Fields>{{"good", "a film"}});
   CHECK(texts("a.tsv", "7\ta film\tgood\n", {.label_column = "-1", .text_column = "2"}) ==
+        std::vector<Fields>{{"good", "a film"}});
+  CHECK(texts("a.tsv", "id\ttext\tlabel\n7\ta film\tgood\n", {.label_column = "3", .text_column = "2"}) ==
         std::vector<Fields>{{"good", "a film"}});
   CHECK(texts("a.tsv", "label\ttext\n", {.header = HeaderLine::no}) == std::vector<Fields>{{"label", "text"}});
   CHECK(texts("a.txt", "__label__good a film\n\n__label__bad  none \n") ==
