@@ -37,7 +37,10 @@ HeadStudy study_masked_model(const HeadsArguments& arguments) {
   const EncodedText text = read_text(arguments.text, run, *run.tokenizer, warn);
   const std::span<const std::int32_t> ids = text.ids;
   const MaskedBatcher rows(ids, *run.tokenizer, masked_row_options(run.config, arguments.batch));
-  return study_heads(*run.model, rows, show_progress);
+  HeadStudy study = study_heads(*run.model, rows, show_progress);
+  check(study.all.tokens > 0, arguments.text,
+        ": no token was chosen, and the heads are ranked by the loss of such tokens");
+  return study;
 }
 
 HeadStudy study_translator(const HeadsArguments& arguments) {

@@ -118,6 +118,8 @@ TEST_CASE(
   CHECK(table.find("\npseudo-perplexity ") != table.npos);
   check_error(box, 1, "short.txt: no token was chosen, and --no-pseudo leaves out the rest",
               "eval run --text short.txt --no-pseudo");
+  check_error(box, 1, "short.txt: no token was chosen, and the heads are ranked by the loss of such tokens",
+              "heads run --text short.txt");
 }
 
 TEST_CASE("fill: the likeliest tokens at every mask, with their probabilities" * long_test()) {
