@@ -40,9 +40,11 @@ std::vector<double> lengths_of(std::span<const Conversation> conversations, doub
   return lengths;
 }
 
-double sum_of(std::span<const double> lengths) {
+// The tokens of all conversations that fit into a row: longer ones are left out of the training.
+double sum_of(std::span<const double> lengths, std::int64_t context) {
+  const auto longest = static_cast<double>(context + 1);  // a row has a token more, which is only predicted
   double sum = 0;
-  for (const double length : lengths) sum += length;
+  for (const double length : lengths) sum += length <= longest ? length : 0;
   return sum;
 }
 
@@ -86,11 +88,13 @@ Plan plan_instructions(const PlanRequest& request) {
   const std::vector<double> lengths = lengths_of(train.conversations, of_token);
   choose_conversation_context(draft, lengths);
   const bool has_valid = !files.valid_conversations.empty();
-  const double share = has_valid ? 0 : files.valid_fraction, all = sum_of(lengths);
+  const std::int64_t context = draft.integer("model.context");
+  const double share = has_valid ? 0 : files.valid_fraction, all = sum_of(lengths, context);
   DataSize data{
       .unique = std::max(1.0, (1 - share) * all), .validation = share * all, .token_worth = token_worth(vocab)};
   if (has_valid)
-    data.validation = sum_of(lengths_of(read_conversations(files.valid_conversations).conversations, of_token));
+    data.validation =
+        sum_of(lengths_of(read_conversations(files.valid_conversations).conversations, of_token), context);
   SizedDraft sized = choose_gpt(std::move(draft), data, vocab);
   choose_validation(sized, data);
   return finish_gpt(std::move(sized), data, tuning::kTunedConversations);

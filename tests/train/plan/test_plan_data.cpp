@@ -129,6 +129,30 @@ TEST_CASE("plan: a step reads no more of an example with labels than the context
   CHECK(reason(words, "schedule.warmup") == reason(twice, "schedule.warmup"));
 }
 
+TEST_CASE("plan: conversations that are longer than the context count nothing, since they are left out") {
+  const TempFolder folder;
+  const auto line = [](int words) {
+    std::string text;
+    for (int i = 0; i < words; ++i) text += "word ";
+    return R"({"prompt": ")" + text + R"(", "completion": "word"})" + '\n';
+  };
+  const auto plan_of = [&](bool has_long) {
+    std::string text;
+    for (int i = 0; i < 200; ++i) text += line(10) + (has_long ? line(100) : "");
+    FakeMachine machine;
+    PlanRequest request = request_of(machine);
+    request.given.model.options = {
+        {"context", std::int64_t{128}}, {"layers", std::int64_t{2}}, {"dim", std::int64_t{64}}};
+    request.given.tokenizer.kind = TokenizerKind::character;
+    request.given_keys = {"model.context", "model.layers", "model.dim", "tokenizer.kind"};
+    request.given.task.kind = "instructions";
+    request.given.data.conversations = folder.write("chat.jsonl", text).string();
+    return make_plan(request);
+  };
+  for (const char* key : {"model.dropout", "eval.every"})
+    CHECK(reason(plan_of(false), key) == reason(plan_of(true), key));
+}
+
 TEST_CASE("plan: labels and conversations that can be read only once are refused before the speed is measured") {
   FakeMachine machine;
   PlanRequest request = request_of(machine);
