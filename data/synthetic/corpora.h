@@ -44,8 +44,8 @@ std::string corpus_analogies(std::string_view name);
 // Line `line` of a corpus of images, whose text describes the same image and has the same caption. Throws UsageError
 // for a corpus without images.
 CaptionedImage corpus_image(std::string_view name, std::int64_t line, std::uint64_t seed);
-// The most probable tree of a line's sentence under the corpus's own grammar, in flat form with a newline: no parser can
-// have more trees right as a whole, in expectation. Throws UsageError for a corpus without trees.
+// The most probable tree of a line's sentence under the corpus's own grammar, in flat form with a newline: no parser
+// can have more trees right as a whole, in expectation. Throws UsageError for a corpus without trees.
 std::string most_probable_tree(std::string_view name, std::int64_t line, std::uint64_t seed);
 // The entropy rate in nats per character: the smallest cross-entropy that a model can reach on the text. It is known
 // for plain text; nullopt for parallel corpora and conversations. Where each line is a document (DocumentEnd::line),
