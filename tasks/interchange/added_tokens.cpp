@@ -77,10 +77,20 @@ AddedEntries entries_beside(const std::filesystem::path& folder) {
   return entries;
 }
 
-bool has_added(const Tokenizer& tokenizer, std::int64_t id) {
+// Whether the tokenizer finds the token of an entry in every text, whatever its id.
+bool has_added(const Tokenizer& tokenizer, const AddedJson& entry) {
+  const AddedJson content = entry.value("content", AddedJson());
+  if (!content.is_string()) return false;
+  const std::string text = content.get<std::string>();
+  return tokenizer.special(text) ||
+         std::ranges::any_of(tokenizer.added_tokens(), [&](const AddedToken& token) { return token.text == text; });
+}
+
+// Whether it is the id of a token that is neither special nor added.
+bool is_plain(const Tokenizer& tokenizer, std::int64_t id) {
   if (id < 0 || id >= tokenizer.vocab_size()) return false;
-  return tokenizer.is_special(static_cast<std::int32_t>(id)) ||
-         std::ranges::any_of(tokenizer.added_tokens(), [&](const AddedToken& token) { return token.id == id; });
+  return !tokenizer.is_special(static_cast<std::int32_t>(id)) &&
+         std::ranges::none_of(tokenizer.added_tokens(), [&](const AddedToken& token) { return token.id == id; });
 }
 
 }  // namespace
@@ -88,13 +98,16 @@ bool has_added(const Tokenizer& tokenizer, std::int64_t id) {
 std::unique_ptr<Tokenizer> with_added_tokens(std::unique_ptr<Tokenizer> tokenizer, const std::filesystem::path& folder,
                                              std::int64_t vocab, std::vector<std::string>& warnings) {
   std::vector<AddedJson> more;
-  for (const auto& entry : entries_beside(folder)) {
-    if (has_added(*tokenizer, entry.first)) continue;
-    if (entry.first < vocab) {
-      more.push_back(entry.second);
+  std::int64_t next = tokenizer->vocab_size();
+  for (const auto& [id, entry] : entries_beside(folder)) {
+    if (has_added(*tokenizer, entry)) continue;
+    AddedJson token = entry;
+    if (!is_plain(*tokenizer, id)) token["id"] = next++;  // transformers does not use the id of the file either
+    if (token["id"].get<std::int64_t>() < vocab) {
+      more.push_back(std::move(token));
     } else {
-      warnings.push_back(str_cat("the added token ", dump_json(entry.second.value("content", AddedJson())),
-                                 " with the id ", entry.first, " is left out: the model has ", vocab, " tokens"));
+      warnings.push_back(str_cat("the added token ", dump_json(token.value("content", AddedJson())), " with the id ",
+                                 token["id"].get<std::int64_t>(), " is left out: the model has ", vocab, " tokens"));
     }
   }
   if (more.empty()) return tokenizer;

@@ -44,6 +44,23 @@ TEST_CASE("interchange: tokens of added_tokens_decoder that tokenizer.json lacks
          std::vector<std::string>{"the added token \"<d>\" with the id 31 is left out: the model has 31 tokens"}));
 }
 
+TEST_CASE(
+    "interchange: added tokens whose ids are not free, or leave a gap, get the first free ones, as in transformers") {
+  const ModelOf31 model;
+  // The tokenizer has [PAD] as 25, and another token as 24.
+  model.put("tokenizer_config.json", R"({"added_tokens_decoder": {
+      "40": {"content": "<a>", "special": true}, "30": {"content": "<b>", "special": true},
+      "29": {"content": "[PAD]", "special": true}, "24": {"content": "<d>", "special": true}}})");
+  std::vector<std::string> warnings;
+  const auto tokenizer = model.tokenizer(&warnings);
+  CHECK(tokenizer->vocab_size() == 31);
+  CHECK(tokenizer->special("[PAD]") == 25);
+  CHECK(tokenizer->special("<d>") == 29);
+  CHECK(tokenizer->special("<b>") == 30);
+  CHECK((warnings ==
+         std::vector<std::string>{"the added token \"<a>\" with the id 31 is left out: the model has 31 tokens"}));
+}
+
 TEST_CASE("interchange: tokens of an older folder's added_tokens.json are special where its settings name them so") {
   const ModelOf31 model;
   model.put("added_tokens.json", R"({"<b>": 29, "<a>": 30})");
