@@ -13,6 +13,9 @@
 namespace tapeformer {
 namespace {
 
+// A larger share of unknown tokens is told: it is more than the rare words of a text.
+constexpr double kMostUnknown = 0.1;
+
 std::int64_t scored(std::span<const LabelledRow> rows) {
   std::int64_t sum = 0;
   for (const LabelledRow& row : rows) sum += row.scored();
@@ -75,6 +78,8 @@ FineTuningObjective::FineTuningObjective(const ResolvedConfig& config, LabelledD
   warnings_ = data_.warnings;
   std::ranges::move(row_notes(task_, train_, config.data.labels), std::back_inserter(warnings_));
   std::ranges::move(row_notes(task_, valid_, valid_file), std::back_inserter(warnings_));
+  if (auto note = unknown_note(train_, *data_.tokenizer, config.data.labels, kMostUnknown))
+    warnings_.push_back(*std::move(note));
   if (scored(valid_) == 0) valid_.clear();
   order_ = EpochOrder(std::ssize(train_), static_cast<std::uint64_t>(config.train.seed));
   if (config.task.class_weights == ClassWeights::balanced) {

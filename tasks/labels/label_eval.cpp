@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "data/text/encode_text.h"
 #include "tasks/labels/label_task.h"
 #include "tasks/labels/labelled_rows.h"
 
@@ -56,16 +55,6 @@ void print_confusion(std::ostream& table, const TaskScore& score) {
   }
 }
 
-// Warns of tokens that the vocabulary does not have, as predict does.
-void warn_of_unknown(const EvalRequest& request, std::span<const LabelledRow> rows, const Tokenizer& tokenizer) {
-  std::int64_t unknown = 0, tokens = 0;
-  for (const LabelledRow& row : rows) unknown += count_unknown(row.ids, tokenizer), tokens += std::ssize(row.ids);
-  if (unknown == 0) return;
-  request.warn(str_cat(unknown, " of ", tokens, " tokens of ", request.labels,
-                       " are words or characters that the vocabulary does not have: the model reads ",
-                       tokenizer.token_bytes(*tokenizer.unknown_id())));
-}
-
 }  // namespace
 
 EvalReport evaluate_labels(const EvalRequest& request) {
@@ -83,7 +72,7 @@ EvalReport evaluate_labels(const EvalRequest& request) {
   const RowEncoder encoder(task, run.model->encoder(), *run.tokenizer, run.labels);
   const std::vector<LabelledRow> rows = encoder.encode_all(examples, request.labels);
   for (const std::string& note : row_notes(task, rows, request.labels)) request.warn(note);
-  warn_of_unknown(request, rows, *run.tokenizer);
+  if (const auto note = unknown_note(rows, *run.tokenizer, request.labels, 0)) request.warn(*note);
   const TaskEvaluation result = evaluate(*run.model, task, run.labels, examples, rows, request.rows(),
                                          start_progress(request.progress, "evaluating"));
   require_finite(result.evaluation);

@@ -10,6 +10,7 @@
 #include "autograd/tape/tape.h"
 #include "core/ignored_target.h"
 #include "core/parallel.h"
+#include "data/text/encode_text.h"
 
 namespace tapeformer {
 
@@ -152,6 +153,16 @@ std::vector<std::string> row_notes(const LabelTask& task, std::span<const Labell
                             " (the first: ", first(&LabelledRow::unknown), ")"));
   }
   return notes;
+}
+
+std::optional<std::string> unknown_note(std::span<const LabelledRow> rows, const Tokenizer& tokenizer,
+                                        const std::string& origin, double share) {
+  std::int64_t unknown = 0, tokens = 0;
+  for (const LabelledRow& row : rows) unknown += count_unknown(row.ids, tokenizer), tokens += std::ssize(row.ids);
+  if (static_cast<double>(unknown) <= share * static_cast<double>(tokens)) return std::nullopt;
+  return str_cat(unknown, " of ", tokens, " tokens of ", origin,
+                 " are words or characters that the vocabulary does not have: the model reads ",
+                 tokenizer.token_bytes(*tokenizer.unknown_id()));
 }
 
 LabelledBatch batch_of(Tape& tape, std::span<const LabelledRow* const> rows) {

@@ -72,6 +72,10 @@ class RowEncoder {
 // Warnings about the rows of a file: how many texts are cut, and how many labels are unknown, or answers beyond what is
 // read, with the line of the first one.
 std::vector<std::string> row_notes(const LabelTask& task, std::span<const LabelledRow> rows, const std::string& origin);
+// Returns a sentence about the tokens that the vocabulary does not have, if they are more than this share of all tokens
+// of the rows.
+std::optional<std::string> unknown_note(std::span<const LabelledRow> rows, const Tokenizer& tokenizer,
+                                        const std::string& origin, double share);
 
 // The arguments of EncoderForClassification::logits() on a tape, and the targets.
 struct LabelledBatch {

@@ -215,4 +215,8 @@ TEST_CASE("eval: tokens of labelled text that the vocabulary does not have are c
   CHECK(box.succeed("predict run", {}, "Ella zzzz\n").tells("1 of 4 tokens of the lines" + words));
   box.write("known.tsv", "Ella\tO\n");
   CHECK_FALSE(box.succeed("eval run --labels known.tsv").tells("vocabulary"));
+  box.write("mostly.tsv", "zzzz\tO\nqqqq\tO\n\nElla\tO\n");
+  const std::string train = "train tiny.toml --tokenizer.file run/tokenizer.json --train.steps 1 --data.labels ";
+  CHECK(box.succeed(train + "mostly.tsv --out foreign").tells("2 of 7 tokens of mostly.tsv" + words));
+  CHECK_FALSE(box.succeed(train + "known.tsv --out own").tells("vocabulary"));
 }
