@@ -142,10 +142,10 @@ class Tokenizer {
   // Any other path: a tokenizer.json. Files appear whole or not at all. Returns a sentence for each thing that a reader
   // of the file is not told. Throws Error where the system refuses, and for what the format cannot hold.
   std::vector<std::string> save(const std::filesystem::path& path) const;
-  // Reads the same formats, and BERT's vocab.txt. Of a folder, its tokenizer.json is read if it has one; if not, its
-  // added_tokens.json must not have tokens that are not in the vocabulary. A file of another name is a tokenizer.json
-  // if its first character is "{", else tiktoken's. Throws Error naming the file, and UsageError for options that the
-  // file does not take.
+  // Reads the same formats, and BERT's vocab.txt. Of a folder, its tokenizer.json is read if it has one; the tokens
+  // that its tokenizer_config.json or added_tokens.json has besides are added (tokenizer_folder.h). A file of another
+  // name is a tokenizer.json if its first character is "{", else tiktoken's. Throws Error naming the file, and
+  // UsageError for options that the file does not take.
   static std::unique_ptr<Tokenizer> load(const std::filesystem::path& path, const FileOptions& options = {});
 
  protected:

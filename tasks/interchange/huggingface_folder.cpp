@@ -5,10 +5,10 @@
 #include "core/json.h"
 #include "data/chat/chat_format.h"
 #include "nn/models/shared/tied_embeddings.h"
-#include "tasks/interchange/added_tokens.h"
 #include "tasks/interchange/huggingface_layout.h"
 #include "tokenizer/masked_symbols.h"
 #include "tokenizer/special_tokens.h"
+#include "tokenizer/tokenizer_folder.h"
 #include "train/run/disk.h"
 
 namespace tapeformer {
@@ -87,7 +87,7 @@ PublishedModel read_huggingface(const fs::path& folder) {
   check(layout->model_type == "gpt2" || layout->family == "bert" || is_there(folder / "tokenizer.json"),
         folder.string(), ": expected a tokenizer.json, which says how the text of a ", layout->model_type,
         " is split, got none");
-  auto tokenizer = with_added_tokens(Tokenizer::load(folder), folder, vocab, model.warnings);
+  auto tokenizer = with_added_tokens(Tokenizer::load(tokenizer_file_in(folder)), folder, vocab, model.warnings);
   model.tokenizer = with_vocab(std::move(tokenizer), vocab, folder.string());
   if (layout->family == "bert") {
     fit_heads(model, *weights);

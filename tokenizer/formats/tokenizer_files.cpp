@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <system_error>
 
 #include "core/error.h"
@@ -12,14 +14,14 @@
 #include "tokenizer/formats/tiktoken_file.h"
 #include "tokenizer/formats/written_bpe.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_folder.h"
 
 namespace tapeformer {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kVocabName = "vocab.json", kMergesName = "merges.txt", kWordsName = "vocab.txt",
-                           kAddedName = "added_tokens.json";
+constexpr std::string_view kVocabName = "vocab.json", kMergesName = "merges.txt", kWordsName = "vocab.txt";
 
 Gpt2Files names_in(const fs::path& folder) { return {(folder / kVocabName).string(), (folder / kMergesName).string()}; }
 
@@ -37,18 +39,6 @@ std::unique_ptr<Tokenizer> load_gpt2(const Gpt2Files& names, const FileOptions& 
   const std::string merges = read_file(names.merges);
   return read_gpt2_files({read_file(names.vocab), std::string(without_byte_order_mark(merges))}, names, options.pattern,
                          options.special_tokens);
-}
-
-// Throws Error if the folder's added_tokens.json has a token that the tokenizer does not have as a special one. The
-// file does not say whether a token is special, or found in every text.
-void check_added_tokens(const fs::path& folder, const Tokenizer& tokenizer) {
-  const fs::path file = folder / kAddedName;
-  if (!is_there(file)) return;
-  const std::string name = file.string();
-  for (const auto& [id, token] : read_vocab(parse_json<nlohmann::json>(read_file(file), name + ": "), name)) {
-    check(tokenizer.special(token) == id, name, ": the token ", show(token), " with the id ", id,
-          " is not in the vocabulary: expected a tokenizer.json, which says whether it is special");
-  }
 }
 
 bool is_json(const fs::path& path, std::string_view text) {
@@ -81,13 +71,9 @@ std::vector<std::string> rules_without_place(const Tokenizer& tokenizer, std::st
 std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path, const FileOptions& options) {
   const std::string name = path.string();
   if (is_folder(path)) {
-    if (is_there(path / "tokenizer.json")) return load(path / "tokenizer.json", options);
-    const bool has_words = is_there(path / kWordsName);
-    check(has_words || is_there(path / kVocabName), name,
-          ": expected a tokenizer, got a folder without tokenizer.json, ", kWordsName, " or ", kVocabName);
-    auto tokenizer = has_words ? load(path / kWordsName, options) : load_gpt2(names_in(path), options);
-    check_added_tokens(path, *tokenizer);
-    return tokenizer;
+    std::vector<std::string> warnings;  // none, where any number of tokens may be added
+    return with_added_tokens(load(tokenizer_file_in(path), options), path, std::numeric_limits<std::int64_t>::max(),
+                             warnings);
   }
   if (const auto names = gpt2_names(name)) return load_gpt2(*names, options);
   const std::string text = read_file(path);

@@ -1,4 +1,4 @@
-// The tokens that a folder of Hugging Face adds to its tokenizer in files beside it.
+// A tokenizer as a folder of Hugging Face holds it: a file, and tokens that files beside it add.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,10 @@
 #include "tokenizer/tokenizer.h"
 
 namespace tapeformer {
+
+// Returns the folder's tokenizer.json, else its vocab.txt, else its vocab.json. Throws Error, naming the folder, if it
+// has none of them.
+std::filesystem::path tokenizer_file_in(const std::filesystem::path& folder);
 
 // Returns the tokenizer with the tokens that the folder's tokenizer_config.json (added_tokens_decoder) or, without
 // that key, its added_tokens.json has and the tokenizer has not, as transformers adds them: in the order of their ids,

@@ -1,4 +1,4 @@
-#include "tasks/interchange/added_tokens.h"
+#include "tokenizer/tokenizer_folder.h"
 
 #include <algorithm>
 #include <charconv>
@@ -94,6 +94,13 @@ bool is_plain(const Tokenizer& tokenizer, std::int64_t id) {
 }
 
 }  // namespace
+
+std::filesystem::path tokenizer_file_in(const std::filesystem::path& folder) {
+  for (const char* const name : {"tokenizer.json", "vocab.txt", "vocab.json"}) {
+    if (is_there(folder / name)) return folder / name;
+  }
+  fail(folder.string(), ": expected a tokenizer, got a folder without tokenizer.json, vocab.txt or vocab.json");
+}
 
 std::unique_ptr<Tokenizer> with_added_tokens(std::unique_ptr<Tokenizer> tokenizer, const std::filesystem::path& folder,
                                              std::int64_t vocab, std::vector<std::string>& warnings) {
