@@ -86,37 +86,62 @@ void pack_contiguous(const Int8ColumnPanel& to, std::int64_t first, const float*
   for (std::int64_t j = 0; j < 16; ++j) to.sums[first + j] = -128 * _mm512_reduce_add_epi32(sums[j]);
 }
 
-// Columns that lie side by side in memory, from `first` on, 16 of them of which `count` are there.
-void pack_strided(const Int8ColumnPanel& to, std::int64_t first, const float* data, std::int64_t ld, std::int64_t count,
-                  std::int64_t k) {
-  const __mmask16 there = first_lanes(count);
-  __m512i largest = _mm512_setzero_si512(), sums = largest;
-  for (std::int64_t p = 0; p < k; ++p) {
-    largest = _mm512_max_epu32(largest, without_signs(_mm512_maskz_loadu_ps(there, data + p * ld)));
+// The first `count` of 16 numbers, zeros in place of the others; kWhole: all 16 of them.
+template <bool kWhole>
+inline __m512 load_first(const float* from, std::int64_t count) {
+  return kWhole ? _mm512_loadu_ps(from) : _mm512_maskz_loadu_ps(first_lanes(count), from);
+}
+
+// Columns that lie side by side in memory. All of them are read in one pass: memory brings two lines of the cache at
+// once, and of rows that are far apart a second pass would not find the other line again. kWhole: all columns are
+// there, so that no mask is needed.
+template <bool kWhole>
+void pack_side_by_side(const Int8ColumnPanel& to, const float* data, std::int64_t ld, std::int64_t count,
+                       std::int64_t k) {
+  constexpr int kHalves = kInt8Columns / 16;
+  __m512i largest[kHalves], sums[kHalves];
+  for (int half = 0; half < kHalves; ++half) {
+    largest[half] = sums[half] = _mm512_setzero_si512();
   }
-  std::uint32_t bits[16];
-  float inverses[16];
-  _mm512_storeu_si512(bits, largest);
-  for (std::int64_t j = 0; j < 16; ++j) inverses[j] = store_scale(to, first + j, bits[j]).inverse;
-  const __m512 inverse = _mm512_loadu_ps(inverses);
+  for (std::int64_t p = 0; p < k; ++p) {
+#pragma GCC unroll 2
+    for (int half = 0; half < kHalves; ++half) {
+      largest[half] = _mm512_max_epu32(largest[half],
+                                       without_signs(load_first<kWhole>(data + p * ld + 16 * half, count - 16 * half)));
+    }
+  }
+  std::uint32_t bits[kInt8Columns];
+  float inverses[kInt8Columns];
+  std::memcpy(bits, largest, sizeof(bits));
+  for (std::int64_t j = 0; j < kInt8Columns; ++j) inverses[j] = store_scale(to, j, bits[j]).inverse;
   const __m512i byte = _mm512_set1_epi32(0xFF), ones = _mm512_set1_epi8(1);
   for (std::int64_t p = 0; p < k; p += kInt8Depth) {
-    __m512i quads = _mm512_setzero_si512();
+#pragma GCC unroll 2
+    for (int half = 0; half < kHalves; ++half) {
+      const __m512 inverse = _mm512_loadu_ps(inverses + 16 * half);
+      __m512i quads = _mm512_setzero_si512();
 #pragma GCC unroll 4
-    for (int i = 0; i < kInt8Depth; ++i) {
-      const __m512 numbers = _mm512_maskz_loadu_ps(p + i < k ? there : 0, data + (p + i) * ld);
-      quads = _mm512_or_si512(quads, _mm512_slli_epi32(_mm512_and_si512(rounded(numbers, inverse), byte), 8 * i));
+      for (int i = 0; i < kInt8Depth; ++i) {
+        if (p + i >= k) break;
+        const __m512 numbers = load_first<kWhole>(data + (p + i) * ld + 16 * half, count - 16 * half);
+        quads = _mm512_or_si512(quads, _mm512_slli_epi32(_mm512_and_si512(rounded(numbers, inverse), byte), 8 * i));
+      }
+      sums[half] = _mm512_dpbusd_epi32(sums[half], ones, quads);
+      _mm512_storeu_si512(to.values + p * kInt8Columns + 16 * kInt8Depth * half, quads);
     }
-    sums = _mm512_dpbusd_epi32(sums, ones, quads);
-    _mm512_storeu_si512(to.values + p * kInt8Columns + first * kInt8Depth, quads);
   }
-  _mm512_storeu_si512(to.sums + first, _mm512_mullo_epi32(sums, _mm512_set1_epi32(-128)));
+  for (int half = 0; half < kHalves; ++half) {
+    _mm512_storeu_si512(to.sums + 16 * half, _mm512_mullo_epi32(sums[half], _mm512_set1_epi32(-128)));
+  }
 }
 
 void pack_columns_vnni(const Int8ColumnPanel& to, const PackSource& from, std::int64_t count, std::int64_t k) {
+  if (!from.k_contiguous) {
+    return (count == kInt8Columns ? pack_side_by_side<true> : pack_side_by_side<false>)(to, from.data, from.ld, count,
+                                                                                        k);
+  }
   for (std::int64_t first = 0; first < kInt8Columns; first += 16) {
-    const float* const data = from.data + (from.k_contiguous ? first * from.ld : first);
-    (from.k_contiguous ? pack_contiguous : pack_strided)(to, first, data, from.ld, count - first, k);
+    pack_contiguous(to, first, from.data + first * from.ld, from.ld, count - first, k);
   }
 }
 
