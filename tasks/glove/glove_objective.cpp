@@ -33,12 +33,11 @@ GloveFit evaluate(const GloveModel& model, std::span<const Cooccurrence> pairs, 
                   std::int64_t batch, std::int64_t max_batches, const ProgressCallback& progress, Communicator& ranks) {
   constexpr double kLeastFrequent = 3;
   const std::int64_t all = chunk_count(std::ssize(pairs), batch);
-  const std::int64_t batches = max_batches > 0 ? std::min(max_batches, all) : all;
+  const std::int64_t batches = scored_batches(all, max_batches);
   const std::int64_t scored = std::min(batches * batch, std::ssize(pairs));
-  const Communicator::Share mine = ranks.share(batches);
   std::array<double, kSums> sums{};
   std::vector<Cooccurrence> part;
-  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+  for_own_batches(batches, ranks, progress, [&](std::int64_t i) {
     // The pairs are sorted by their tokens, so the first ones would be those of a few tokens alone.
     part.clear();
     for (std::int64_t k = i * batch; k < std::min(scored, (i + 1) * batch); ++k)
@@ -55,8 +54,7 @@ GloveFit evaluate(const GloveModel& model, std::span<const Cooccurrence> pairs, 
       if (part[k].count < weighting.x_max) continue;
       sums[kFrequent] += 1, sums[kP] += p, sums[kL] += l, sums[kPP] += p * p, sums[kLL] += l * l, sums[kPL] += p * l;
     }
-    if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
-  }
+  });
   ranks.sum(sums);
   GloveFit fit{
       .evaluation = {.tokens = scored, .nats = sums[kWeightEE] - sums[kWeightE] * sums[kWeightE] / sums[kWeight]},

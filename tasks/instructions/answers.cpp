@@ -49,17 +49,14 @@ Variable answers_loss(const CausalModel& model, Tape& tape, const ConversationBa
 
 Evaluation evaluate_answers(const CausalModel& model, const ConversationBatcher& batcher, bool packs,
                             std::int64_t max_batches, const ProgressCallback& progress, Communicator& ranks) {
-  const std::int64_t count = max_batches > 0 ? std::min(max_batches, batcher.batches()) : batcher.batches();
-  const Communicator::Share mine = ranks.share(count);
   Evaluation total;
   ConversationBatch batch;
-  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+  for_own_batches(scored_batches(batcher.batches(), max_batches), ranks, progress, [&](std::int64_t i) {
     batcher.fill(i, batch);
     Tape tape(no_grad);
     total.nats += answers_loss(model, tape, batch, packs, {.normalizer = 1}).value().item();
     total.tokens += batch.scored;
-    if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
-  }
+  });
   add_over_ranks(total, ranks);
   return total;
 }

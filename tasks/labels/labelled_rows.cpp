@@ -248,8 +248,7 @@ std::vector<PredictedLabel> predict_labels(const EncoderForClassification& model
                                            std::span<const LabelledRow> rows, std::int64_t batch,
                                            const ProgressCallback& progress, Communicator& ranks) {
   std::vector<PredictedLabel> predicted;
-  const Communicator::Share batches = ranks.share(chunk_count(std::ssize(rows), batch));
-  for (std::int64_t i = batches.begin; i < batches.end; ++i) {
+  for_own_batches(chunk_count(std::ssize(rows), batch), ranks, progress, [&](std::int64_t i) {
     const std::int64_t begin = i * batch, end = std::min(std::ssize(rows), begin + batch);
     std::vector<const LabelledRow*> part;
     for (const LabelledRow& row : rows.subspan(begin, end - begin)) part.push_back(&row);
@@ -264,8 +263,7 @@ std::vector<PredictedLabel> predict_labels(const EncoderForClassification& model
     } else {
       append_predictions(tape, logits, predicted);
     }
-    if (progress) progress(static_cast<double>(i + 1 - batches.begin) / static_cast<double>(batches.size()));
-  }
+  });
   return ranks.size() == 1 ? predicted : gather_predictions(predicted, ranks);
 }
 

@@ -70,13 +70,11 @@ MaskedRows masked_rows(Tape& tape, const MaskedBatch& batch) {
 
 Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows, std::int64_t max_batches,
                     const ProgressCallback& progress, Communicator& ranks) {
-  const std::int64_t batches = max_batches > 0 ? std::min(max_batches, rows.batches()) : rows.batches();
-  const Communicator::Share mine = ranks.share(batches);
   Evaluation total;
   std::int64_t right = 0, sentences = 0, right_sentences = 0;
   double sentence_nats = 0;
   MaskedBatch batch;
-  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+  for_own_batches(scored_batches(rows.batches(), max_batches), ranks, progress, [&](std::int64_t i) {
     rows.fill(i, batch);
     Tape tape(no_grad);
     const MaskedRows masked = masked_rows(tape, batch);
@@ -94,8 +92,7 @@ Evaluation evaluate(const MaskedLanguageModel& model, const MaskedBatcher& rows,
       }
       sentences += batch.sentences;
     }
-    if (progress) progress(share(i + 1 - mine.begin, mine.size()));
-  }
+  });
   add_over_ranks(total, ranks);
   right = ranks.sum_of(right);
   sentences = ranks.sum_of(sentences);

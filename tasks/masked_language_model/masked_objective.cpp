@@ -1,7 +1,5 @@
 #include "tasks/masked_language_model/masked_objective.h"
 
-#include <algorithm>
-
 #include "tasks/masked_language_model/masked_evaluation.h"
 
 namespace tapeformer {
@@ -18,8 +16,7 @@ MaskedObjective::MaskedObjective(const ResolvedConfig& config, LanguageData data
               model_->predicts_next_sentence() ? "; next-sentence prediction adds its own in training" : "");
   if (!data_.valid) return;
   valid_.emplace(data_.valid->view(), *data_.tokenizer, masked_row_options(config, config.train.batch));
-  const std::int64_t scored =
-      config.eval.batches ? std::min(config.eval.batches, valid_->batches()) : valid_->batches();
+  const std::int64_t scored = scored_batches(valid_->batches(), config.eval.batches);
   MaskedBatch batch;
   for (std::int64_t i = 0; i < scored && batch.masked == 0; ++i) valid_->fill(i, batch);
   if (batch.masked > 0) return;

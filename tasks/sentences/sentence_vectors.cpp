@@ -91,10 +91,9 @@ Variable contrastive_loss(const Variable& u, const Variable& v, std::int64_t fir
 Evaluation evaluate(const Model& model, std::span<const SentenceRows> pairs, double temperature, std::int64_t batch,
                     const ProgressCallback& progress, Communicator& ranks) {
   const std::int64_t count = std::ssize(pairs);
-  const Communicator::Share mine = ranks.share(chunk_count(count, batch));
   const std::int64_t width = layers_of_one_token(model).back().size(2);
   std::vector<double> vectors(2 * count * width, 0.0);  // (2, count, F): the first sentences, then the second ones
-  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+  for_own_batches(chunk_count(count, batch), ranks, progress, [&](std::int64_t i) {
     const std::int64_t begin = i * batch, end = std::min(count, begin + batch);
     for (const bool second : {false, true}) {
       std::vector<const SentenceRow*> rows;
@@ -103,8 +102,7 @@ Evaluation evaluate(const Model& model, std::span<const SentenceRows> pairs, dou
       const Tensor found = unit_vectors(tape, model, rows).value().to(DType::f64).contiguous();
       std::ranges::copy(found.span<double>(), vectors.begin() + ((second ? count : 0) + begin) * width);
     }
-    if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
-  }
+  });
   ranks.sum(vectors);
   Evaluation total{.tokens = count};
   std::int64_t right = 0;

@@ -1,7 +1,5 @@
 #include "tasks/skip_gram/skip_gram_evaluation.h"
 
-#include <algorithm>
-
 #include "autograd/tape/tape.h"
 
 namespace tapeformer {
@@ -26,17 +24,14 @@ SkipGramPairs skip_gram_pairs(Tape& tape, const SkipGramBatch& batch, const Skip
 
 Evaluation evaluate(const SkipGramModel& model, const SkipGramBatcher& pairs, std::int64_t max_batches,
                     const ProgressCallback& progress, Communicator& ranks) {
-  const Communicator::Share mine =
-      ranks.share(max_batches > 0 ? std::min(max_batches, pairs.batches()) : pairs.batches());
   Evaluation total;
   SkipGramBatch batch;
-  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+  for_own_batches(scored_batches(pairs.batches(), max_batches), ranks, progress, [&](std::int64_t i) {
     pairs.fill(i, batch);
     Tape tape(no_grad);
     total.nats += model.loss(skip_gram_pairs(tape, batch, pairs.options()), 1).value().item();
     total.tokens += batch.centers * pairs.options().predictions();
-    if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
-  }
+  });
   add_over_ranks(total, ranks);
   return total;
 }

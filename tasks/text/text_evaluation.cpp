@@ -23,12 +23,6 @@ Tensor window_tensor(const std::vector<std::int32_t>& ids, const TextBatch& batc
   return Tensor::from(std::span<const std::int32_t>(ids), {batch.rows, batch.length});
 }
 
-// The number of batches that are scored: at most `most`; 0: all.
-template <class Batcher>
-std::int64_t scored_batches(const Batcher& batcher, std::int64_t most) {
-  return most > 0 ? std::min(most, batcher.batches()) : batcher.batches();
-}
-
 // Calls score(batch, state) for each batch of the text: windows, with a null state; or, for a recurrent model, rows in
 // order, with the recurrent state after the rows before. Ranks share the batches of windows, or the rows, which are
 // streams.
@@ -54,7 +48,7 @@ void for_text(const CausalModel& model, TokenView tokens, const WindowOptions& o
   const std::int64_t warm_up = streams.streams() > 1 ? kWarmUp / kRow : 0;
   const std::int64_t most = options.max_batches > 0 ? options.max_batches + warm_up : 0;
   const Communicator::Share rows = ranks.share(streams.streams());
-  const std::int64_t batches = rows.size() > 0 ? scored_batches(streams, most) : 0;
+  const std::int64_t batches = rows.size() > 0 ? scored_batches(streams.batches(), most) : 0;
   TextBatch batch;
   for (std::int64_t i = 0; i < batches; ++i) {
     streams.fill(i, rows.begin, rows.size(), batch);
@@ -108,13 +102,11 @@ void for_windows(TokenView tokens, const WindowOptions& options, std::optional<s
   const std::int64_t windows = WindowBatcher(tokens, 1, context, stride).windows();
   const std::int64_t rows = std::min(options.batch, windows);  // more rows would only be padding
   const WindowBatcher batcher(tokens, rows, context, stride);
-  const Communicator::Share mine = ranks.share(scored_batches(batcher, options.max_batches));
   TextBatch batch;
-  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+  for_own_batches(scored_batches(batcher.batches(), options.max_batches), ranks, progress, [&](std::int64_t i) {
     batcher.fill(i, batch);
     score(batch);
-    if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
-  }
+  });
 }
 
 Evaluation evaluate(const CausalModel& model, TokenView tokens, const WindowOptions& options,

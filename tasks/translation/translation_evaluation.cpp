@@ -26,17 +26,15 @@ Evaluation evaluate_pairs(const TokenPairs& pairs, const PairSymbols& symbols, c
   // More sentences would only be padding.
   sizes.sentences = std::min(sizes.sentences, std::max<std::int64_t>(pairs.size(), 1));
   const LengthBuckets batches(pairs, symbols, sizes);
-  const std::int64_t count = max_batches > 0 ? std::min(max_batches, batches.batches()) : batches.batches();
-  const Communicator::Share mine = ranks.share(count);
+  const std::int64_t count = scored_batches(batches.batches(), max_batches);
   Evaluation total;
   PairBatch batch;
-  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+  for_own_batches(count, ranks, progress, [&](std::int64_t i) {
     batches.fill(i * batches.batches() / count, batch);
     Tape tape(no_grad);
     total.nats += sum_of(tape, batch).value().item();
     total.tokens += batch.scored;
-    if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
-  }
+  });
   add_over_ranks(total, ranks);
   return total;
 }

@@ -1,6 +1,7 @@
 // The results of an evaluation, and of simple models beside it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/progress.h"
 #include "train/distributed/communicator.h"
 
 namespace tapeformer {
@@ -67,6 +69,20 @@ bool smaller_is_better(std::string_view metric);
 // It is its own inverse.
 double cost_of_metric(std::string_view metric, double value);
 
+// Returns how many of an evaluation's batches are scored: the first `most`; 0: all.
+inline std::int64_t scored_batches(std::int64_t batches, std::int64_t most) {
+  return most > 0 ? std::min(most, batches) : batches;
+}
+// Calls score(i) for each of this rank's share of so many batches, and reports the progress.
+template <class Score>
+void for_own_batches(std::int64_t batches, const Communicator& ranks, const ProgressCallback& progress,
+                     const Score& score) {
+  const Communicator::Share mine = ranks.share(batches);
+  for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+    score(i);
+    if (progress) progress(static_cast<double>(i + 1 - mine.begin) / static_cast<double>(mine.size()));
+  }
+}
 // Sums tokens, nats and parts over the ranks.
 void add_over_ranks(Evaluation& evaluation, Communicator& ranks);
 
