@@ -9,9 +9,8 @@ namespace tapeformer {
 
 template <>
 TrainedEmbedder load_run(const RunSelection& source, const LoadOptions& options) {
-  return with_checkpoint(source, [&](const UsableCheckpoint& found) {
-    TrainedEmbedder embedder{load_shared(found, options), {}, {}, {}};
-    const WeightFormatScope weights(embedder.weights);
+  return with_trained(source, options, [&](TrainedModel trained) {
+    TrainedEmbedder embedder{std::move(trained), {}, {}, {}};
     const ResolvedConfig& config = embedder.config;
     require_no_labels(source, config, "a model before fine-tuning");
     const ModelFamily& family = config.family();
@@ -29,7 +28,7 @@ TrainedEmbedder load_run(const RunSelection& source, const LoadOptions& options)
       vocabulary = model_vocabulary(config, *embedder.tokenizer);
     }
     embedder.model = make_model_with_heads(config, vocabulary);
-    load_model(embedder, found, options, *embedder.model);
+    load_model(embedder, *embedder.model);
     static_cast<RowFrame&>(embedder) = row_frame(*embedder.model, *embedder.tokenizer);
     if (end) embedder.suffix = {*end};
     const std::vector<std::int32_t> before = text_prefix(embedder, *embedder.tokenizer);

@@ -7,13 +7,11 @@ namespace tapeformer {
 template <>
 TrainedCaptioner load_run(const RunSelection& source, const LoadOptions& options) {
   require_task(source, {"captioning"});
-  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedCaptioner {
-    TrainedModel trained = load_shared(found, options);
-    const WeightFormatScope weights(trained.weights);
+  return with_trained(source, options, [&](TrainedModel trained) -> TrainedCaptioner {
     const std::filesystem::path file = trained.run.tokenizer();
     CaptionTokenizer tokenizer = caption_tokenizer(Tokenizer::load(file), file.string());
     auto model = make_image_decoder(trained.config, model_vocabulary(trained.config, *tokenizer.tokenizer));
-    load_model(trained, found, options, *model);
+    load_model(trained, *model);
     return {std::move(trained), std::move(tokenizer), std::move(model)};
   });
 }

@@ -122,11 +122,10 @@ void require_memory(const Module& model, WeightFormat weights, const std::string
         ", the machine has ", gib(memory));
 }
 
-void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
-                const Module& model) {
-  load_weights(trained.run, found.folder, model, unread_tensors(trained.config));
+void load_model(const TrainedModel& trained, const Module& model) {
+  load_weights(trained.run, trained.run.checkpoints() / trained.checkpoint, model, unread_tensors(trained.config));
   std::vector<HeadIndex> heads;
-  for (const std::string& name : options.without_heads) heads.push_back(find_head(model, name));
+  for (const std::string& name : trained.without_heads) heads.push_back(find_head(model, name));
   remove_heads(model, heads);
 }
 
@@ -152,11 +151,9 @@ std::vector<std::string> changed_data(const TrainedModel& run, std::uint64_t dat
 }
 
 TrainedObjective load_trained_objective(const RunSelection& source, const LoadOptions& options) {
-  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedObjective {
-    TrainedModel trained = load_shared(found, options);
-    const WeightFormatScope weights(trained.weights);
+  return with_trained(source, options, [&](TrainedModel trained) -> TrainedObjective {
     auto objective = make_objective(trained.config, &trained.run);
-    load_model(trained, found, options, objective->model());
+    load_model(trained, objective->model());
     const DataFacts facts = objective->facts();
     for (std::string& line : changed_data(trained, facts.data_hash, facts.valid_hash))
       trained.warnings.push_back(std::move(line));

@@ -96,10 +96,19 @@ TrainedObjective load_trained_objective(const RunSelection& source, const LoadOp
 // Fills the fields of TrainedModel, before its model is loaded. Throws UsageError for a format of weights that needs
 // another precision of products than the options ask for.
 TrainedModel load_shared(const UsableCheckpoint& found, const LoadOptions& options);
-// Reads the checkpoint's weights into the model, and removes the heads that the options name. Throws UsageError for a
-// head that the model does not have.
-void load_model(const TrainedModel& trained, const UsableCheckpoint& found, const LoadOptions& options,
-                const Module& model);
+// Returns use(trained), which makes the model and loads it, for the fields of the checkpoint that the source names; the
+// matrices of models that it makes have their format (TrainedModel::weights).
+template <class Use>
+auto with_trained(const RunSelection& source, const LoadOptions& options, const Use& use) {
+  return with_checkpoint(source, [&](const UsableCheckpoint& found) {
+    TrainedModel trained = load_shared(found, options);
+    const WeightFormatScope weights(trained.weights);
+    return use(std::move(trained));
+  });
+}
+// Reads the checkpoint's weights into the model, and removes its heads without_heads. Throws UsageError for a head that
+// the model does not have.
+void load_model(const TrainedModel& trained, const Module& model);
 // Throws Error, which begins with `origin`, if the machine's memory is too small for the weights of a model whose
 // matrices are held in this format. The model may be made under ShapesOnly.
 void require_memory(const Module& model, WeightFormat weights, const std::string& origin);
@@ -112,9 +121,7 @@ void require_task(const RunSelection& source, std::initializer_list<std::string_
 template <class M>
 TrainedOnText<M> load_text_model(const RunSelection& source, const LoadOptions& options,
                                  std::unique_ptr<M> (*make)(const ResolvedConfig&, const ModelVocabulary&)) {
-  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedOnText<M> {
-    TrainedModel trained = load_shared(found, options);
-    const WeightFormatScope weights(trained.weights);
+  return with_trained(source, options, [&](TrainedModel trained) -> TrainedOnText<M> {
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
     ModelVocabulary vocabulary = model_vocabulary(trained.config, *tokenizer);
     if (options.conversations) vocabulary.document_token = ModelVocabulary().document_token;
@@ -123,7 +130,7 @@ TrainedOnText<M> load_text_model(const RunSelection& source, const LoadOptions& 
       require_memory(*make(trained.config, vocabulary), trained.weights, trained.run.root.string());
     }
     auto model = make(trained.config, vocabulary);
-    load_model(trained, found, options, *model);
+    load_model(trained, *model);
     return {std::move(trained), std::move(tokenizer), std::move(model)};
   });
 }

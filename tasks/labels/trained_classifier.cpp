@@ -26,10 +26,7 @@ SharedTask task_with_labels(const RunSelection& source, const TrainedModel& trai
              source.task.empty() ? "none" : source.task);
 }
 
-TrainedClassifier load_one_of_several(const RunSelection& source, const UsableCheckpoint& found,
-                                      const LoadOptions& options) {
-  TrainedModel trained = load_shared(found, options);
-  const WeightFormatScope weights(trained.weights);
+TrainedClassifier load_one_of_several(const RunSelection& source, const TrainedModel& trained) {
   const SharedTask task = task_with_labels(source, trained);
   auto tokenizer = Tokenizer::load(trained.run.tokenizer());
   std::vector<std::string> labels = read_labels(trained.run.labels(), task.name);
@@ -38,7 +35,7 @@ TrainedClassifier load_one_of_several(const RunSelection& source, const UsableCh
       make_encoder_for_classification(task.config, trunk, std::ssize(labels));
   MultiTaskModel all(trunk);
   all.add(task.name, model);
-  load_model(trained, found, options, all);
+  load_model(trained, all);
   TrainedModel of_task{.run = trained.run,
                        .config = task.config,
                        .checkpoint = trained.checkpoint,
@@ -61,14 +58,12 @@ TrainedClassifier load_run(const RunSelection& source, const LoadOptions& option
         ": the model is not fine-tuned on labels: expected a run of task.kind");
   if (!task.is_multi_task && !source.task.empty())
     fail_usage("--task: expected none for a run of one task, got ", source.task);
-  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedClassifier {
-    if (task.is_multi_task) return load_one_of_several(source, found, options);
-    TrainedModel trained = load_shared(found, options);
-    const WeightFormatScope weights(trained.weights);
+  return with_trained(source, options, [&](TrainedModel trained) -> TrainedClassifier {
+    if (task.is_multi_task) return load_one_of_several(source, trained);
     auto tokenizer = Tokenizer::load(trained.run.tokenizer());
     std::vector<std::string> labels = read_labels(trained.run.labels());
     auto model = make_encoder_for_classification(trained.config, *tokenizer, std::ssize(labels));
-    load_model(trained, found, options, *model);
+    load_model(trained, *model);
     return {std::move(trained), std::move(tokenizer), std::move(labels), std::move(model)};
   });
 }

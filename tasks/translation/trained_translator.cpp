@@ -7,12 +7,10 @@ namespace tapeformer {
 template <>
 TrainedTranslator load_run(const RunSelection& source, const LoadOptions& options) {
   require_task(source, {"translation"});
-  return with_checkpoint(source, [&](const UsableCheckpoint& found) -> TrainedTranslator {
-    TrainedModel trained = load_shared(found, options);
-    const WeightFormatScope weights(trained.weights);
+  return with_trained(source, options, [&](TrainedModel trained) -> TrainedTranslator {
     PairTokenizers both = load_pair_tokenizers(trained.run, trained.config);
     auto model = make_encoder_decoder(trained.config, model_vocabulary(trained.config, *both.source, *both.target));
-    load_model(trained, found, options, *model);
+    load_model(trained, *model);
     return {std::move(trained), std::move(both), std::move(model)};
   });
 }
