@@ -52,11 +52,8 @@ std::unique_ptr<ObjectiveData> prepare_captions(const ResolvedConfig& config, co
 
 // One gray image with captions of random tokens.
 std::unique_ptr<ObjectiveData> dummy_captions(const ResolvedConfig& config, const RunFolder* run) {
-  const std::string& file = config.tokenizer.file;
-  std::shared_ptr<const Tokenizer> words = run ? Tokenizer::load(run->tokenizer())
-                                           : !file.empty()
-                                               ? Tokenizer::load(file)
-                                               : dummy_tokenizer(config, {kPaddingToken, kBeginToken, kEndToken});
+  std::shared_ptr<const Tokenizer> words = known_tokenizer(config, run);
+  if (!words) words = dummy_tokenizer(config, {kPaddingToken, kBeginToken, kEndToken});
   const std::int64_t size = config.model.options.integer("image_size");
   EncodedCaptions train{CaptionedImages("random images", size), {}, {}, {}};
   train.images.add_image({size, size, std::vector<std::uint8_t>(3 * size * size, 128)}, "image 1");
@@ -66,7 +63,7 @@ std::unique_ptr<ObjectiveData> dummy_captions(const ResolvedConfig& config, cons
   const std::int32_t image = 0;
   for (std::int64_t i = 0; i < 2 * batch * config.train.accumulate; ++i) train.pairs.add(std::span(&image, 1), ids, 0);
   return std::make_unique<CaptionObjectiveData>(
-      CaptionData{caption_tokenizer(words, file), std::move(train), std::nullopt});
+      CaptionData{caption_tokenizer(words, config.tokenizer.file), std::move(train), std::nullopt});
 }
 
 // How the captions that a model writes compare with the given ones.

@@ -31,6 +31,15 @@ TextOptions text_options(const ResolvedConfig& config) {
   return {.document = config.data.document, .field = config.data.text_field};
 }
 
+std::filesystem::path tokenizer_file(const ResolvedConfig& config, const RunFolder* run) {
+  return run ? run->tokenizer() : std::filesystem::path(config.tokenizer.file);
+}
+
+std::unique_ptr<Tokenizer> known_tokenizer(const ResolvedConfig& config, const RunFolder* run) {
+  const std::filesystem::path file = tokenizer_file(config, run);
+  return file.empty() ? nullptr : Tokenizer::load(file);
+}
+
 ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& tokenizer) {
   const std::int64_t size = tokenizer.vocab_size();
   return {.source = size, .target = size, .document_token = document_token(config, tokenizer)};

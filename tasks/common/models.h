@@ -1,11 +1,15 @@
 // Makes models from configurations.
 #pragma once
 
+#include <filesystem>
+#include <memory>
+
 #include "data/text/text_source.h"
 #include "nn/layers/lora.h"
 #include "nn/models/registry.h"
 #include "tokenizer/tokenizer.h"
 #include "train/config/config.h"
+#include "train/run/run_folder.h"
 
 namespace tapeformer {
 
@@ -16,6 +20,11 @@ std::int32_t document_token(const ResolvedConfig& config, const Tokenizer& token
 
 // How this configuration reads text files.
 TextOptions text_options(const ResolvedConfig& config);
+
+// Returns the file of the run's tokenizer, if there is a run, else tokenizer.file; "" if a tokenizer is to be learned.
+std::filesystem::path tokenizer_file(const ResolvedConfig& config, const RunFolder* run);
+// Loads that tokenizer; null if there is no such file.
+std::unique_ptr<Tokenizer> known_tokenizer(const ResolvedConfig& config, const RunFolder* run);
 
 // The vocabulary sizes of a model of plain text, and of a model of parallel text.
 ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& tokenizer);

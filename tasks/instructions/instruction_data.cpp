@@ -6,6 +6,7 @@
 #include "data/synthetic/corpora.h"
 #include "data/text/encode_text.h"
 #include "data/text/text_source.h"
+#include "tasks/common/models.h"
 #include "tokenizer/train_tokenizer.h"
 
 namespace tapeformer {
@@ -46,8 +47,7 @@ std::unique_ptr<Tokenizer> learn_chat_tokenizer(const ResolvedConfig& config, st
 // Chooses tokenizer and chat template.
 void set_format(const ResolvedConfig& config, const RunFolder* resumed, std::span<const Conversation> train,
                 std::span<const Conversation> valid, const ProgressMaker& progress, InstructionData& data) {
-  if (resumed || !config.tokenizer.file.empty()) {
-    const std::filesystem::path file = resumed ? resumed->tokenizer() : std::filesystem::path(config.tokenizer.file);
+  if (const std::filesystem::path file = tokenizer_file(config, resumed); !file.empty()) {
     data.tokenizer = Tokenizer::load(file);
     data.settings = ChatSettings::beside(file);
   } else {

@@ -43,9 +43,9 @@ struct InstructionObjectiveData : ObjectiveDataOf<InstructionData> {
 // Conversations of random tokens that fill the rows of two steps.
 InstructionData dummy_conversations(const ResolvedConfig& config, const RunFolder* run) {
   InstructionData data;
-  if (run || !config.tokenizer.file.empty()) {
-    data.tokenizer = dummy_text_tokenizer(config, run);
-    data.settings = ChatSettings::beside(run ? run->tokenizer() : std::filesystem::path(config.tokenizer.file));
+  if (const std::filesystem::path file = tokenizer_file(config, run); !file.empty()) {
+    data.tokenizer = Tokenizer::load(file);
+    data.settings = ChatSettings::beside(file);
   } else {
     data.tokenizer = dummy_tokenizer(config, chat_special_tokens());
   }

@@ -70,12 +70,6 @@ struct MultiTaskObjectiveData : ObjectiveDataOf<MultiTaskData> {
   }
 };
 
-// The tokenizer of the run, or of the configuration's file; null: it is to be learned.
-std::unique_ptr<Tokenizer> known_tokenizer(const ResolvedConfig& config, const RunFolder* resumed) {
-  if (resumed) return Tokenizer::load(resumed->tokenizer());
-  return config.tokenizer.file.empty() ? nullptr : Tokenizer::load(config.tokenizer.file);
-}
-
 // Learns a tokenizer from the examples of all tasks.
 std::string learn_together(const ResolvedConfig& config, const std::vector<LabelledData>& all,
                            const ProgressMaker& progress) {

@@ -55,10 +55,8 @@ SentenceData read_sentences(const ResolvedConfig& config, const RunFolder* resum
   const PairSplit split = data.text.split(data.valid_text ? 0 : from.valid_fraction);
   data.train = split.train;
   data.valid = data.valid_text ? data.valid_text->pairs() : split.valid;
-  if (resumed || !config.tokenizer.file.empty()) {
-    data.tokenizer = Tokenizer::load(resumed ? resumed->tokenizer() : std::filesystem::path(config.tokenizer.file));
-    return data;
-  }
+  data.tokenizer = known_tokenizer(config, resumed);
+  if (data.tokenizer) return data;
   std::vector<std::string_view> texts;
   const auto add = [&](std::span<const SentencePair> pairs) {
     for (const SentencePair& pair : pairs) texts.push_back(pair.source), texts.push_back(pair.target);

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "tasks/common/models.h"
 #include "tasks/text/language_data.h"
 
 namespace tapeformer {
@@ -16,8 +17,7 @@ std::unique_ptr<Tokenizer> dummy_tokenizer(const ResolvedConfig& config, std::ve
 }
 
 std::unique_ptr<Tokenizer> dummy_text_tokenizer(const ResolvedConfig& config, const RunFolder* run) {
-  if (run) return Tokenizer::load(run->tokenizer());
-  if (!config.tokenizer.file.empty()) return Tokenizer::load(config.tokenizer.file);
+  if (auto known = known_tokenizer(config, run)) return known;
   const bool documents = config.data.document != DocumentEnd::none || config.data.within_document;
   return dummy_tokenizer(config, tokenizer_options(config, documents).special_tokens);
 }
