@@ -48,7 +48,7 @@ TaskRow bidirectional_language_model_task() {
           .check = check_bidirectional,
           .prepare = prepare_text,
           .dummy = dummy_text,
-          .make = make_text_objective<BidirectionalObjective>,
+          .make = make_from<BidirectionalObjective, LanguageData>,
           .evaluate = evaluate_bidirectional};
 }
 

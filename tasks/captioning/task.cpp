@@ -158,9 +158,7 @@ TaskRow captioning_task() {
           .check = check_captioning,
           .prepare = prepare_captions,
           .dummy = dummy_captions,
-          .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
-            return std::make_unique<CaptionObjective>(config, take_data<CaptionData>(std::move(data)));
-          },
+          .make = make_from<CaptionObjective, CaptionData>,
           .evaluate = evaluate_captioning};
 }
 

@@ -9,6 +9,7 @@
 #include "nn/models/registry.h"
 #include "tokenizer/tokenizer.h"
 #include "train/config/config.h"
+#include "train/loop/objective_data.h"
 #include "train/run/run_folder.h"
 
 namespace tapeformer {
@@ -29,6 +30,15 @@ std::unique_ptr<Tokenizer> known_tokenizer(const ResolvedConfig& config, const R
 // The vocabulary sizes of a model of plain text, and of a model of parallel text.
 ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& tokenizer);
 ModelVocabulary model_vocabulary(const ResolvedConfig& config, const Tokenizer& source, const Tokenizer& target);
+
+// The data of a task whose models read it by one tokenizer, Data::tokenizer.
+template <class Data>
+struct DataOfOneTokenizer : ObjectiveDataOf<Data> {
+  using ObjectiveDataOf<Data>::ObjectiveDataOf;
+  ModelVocabulary vocabulary(const ResolvedConfig& config) const override {
+    return model_vocabulary(config, *this->data.tokenizer);
+  }
+};
 
 // Adds the adapters that the configuration asks for.
 template <class M>

@@ -67,7 +67,7 @@ TaskRow glove_task() {
           .check = check_word_vectors,
           .prepare = prepare_text,
           .dummy = dummy_text,
-          .make = make_text_objective<GloveObjective>,
+          .make = make_from<GloveObjective, LanguageData>,
           .evaluate = evaluate_glove};
 }
 

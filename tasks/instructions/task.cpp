@@ -33,12 +33,7 @@ void check_instructions(const ResolvedConfig& config) {
   require_no_masks(config);
 }
 
-struct InstructionObjectiveData : ObjectiveDataOf<InstructionData> {
-  using ObjectiveDataOf::ObjectiveDataOf;
-  ModelVocabulary vocabulary(const ResolvedConfig& config) const override {
-    return model_vocabulary(config, *data.tokenizer);
-  }
-};
+using InstructionObjectiveData = DataOfOneTokenizer<InstructionData>;
 
 // Conversations of random tokens that fill the rows of two steps.
 InstructionData dummy_conversations(const ResolvedConfig& config, const RunFolder* run) {
@@ -142,9 +137,7 @@ TaskRow instructions_task() {
           .dummy = [](const ResolvedConfig& config, const RunFolder* run) -> std::unique_ptr<ObjectiveData> {
             return std::make_unique<InstructionObjectiveData>(dummy_conversations(config, run));
           },
-          .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
-            return std::make_unique<InstructionObjective>(config, take_data<InstructionData>(std::move(data)));
-          },
+          .make = make_from<InstructionObjective, InstructionData>,
           .plan = plan_instructions,
           .evaluate = evaluate_instructions};
 }

@@ -66,11 +66,8 @@ double task_flops(ForwardFlops forward, const MeanRow& row, double classifier, c
   return encoder + 3 * 2 * classifier * row.positions / row.tokens;
 }
 
-struct LabelledObjectiveData : ObjectiveDataOf<LabelledData> {
-  using ObjectiveDataOf::ObjectiveDataOf;
-  ModelVocabulary vocabulary(const ResolvedConfig& config) const override {
-    return model_vocabulary(config, *data.tokenizer);
-  }
+struct LabelledObjectiveData : DataOfOneTokenizer<LabelledData> {
+  using DataOfOneTokenizer::DataOfOneTokenizer;
   TrainingShape shape(const ResolvedConfig& config) const override {
     auto model = make_encoder_for_classification(config, *data.tokenizer, std::ssize(data.labels));
     const MeanRow row = mean_row(data, config, *model);
@@ -143,9 +140,7 @@ TaskRow label_task_row(const LabelTask& task) {
           .dummy = [](const ResolvedConfig& config, const RunFolder* run) -> std::unique_ptr<ObjectiveData> {
             return labelled_objective_data(dummy_examples(config, vocabulary_of(run)));
           },
-          .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
-            return std::make_unique<FineTuningObjective>(config, take_data<LabelledData>(std::move(data)));
-          },
+          .make = make_from<FineTuningObjective, LabelledData>,
           .make_on = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data,
                         std::shared_ptr<Model> model) -> SharedObjective {
             auto objective = std::make_unique<FineTuningObjective>(config, take_data<LabelledData>(std::move(data)),

@@ -77,7 +77,7 @@ TaskRow language_model_task() {
           .check = check_language_model,
           .prepare = prepare_text,
           .dummy = dummy_text,
-          .make = make_text_objective<LanguageObjective>,
+          .make = make_from<LanguageObjective, LanguageData>,
           .make_shared = make_shared_model<LanguageObjective, make_causal_model>,
           .plan = plan_language_model,
           .evaluate = evaluate_language_model};

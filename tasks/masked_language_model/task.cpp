@@ -115,7 +115,7 @@ TaskRow masked_language_model_task() {
           .check = check_masked,
           .prepare = prepare_text,
           .dummy = dummy_text,
-          .make = make_text_objective<MaskedObjective>,
+          .make = make_from<MaskedObjective, LanguageData>,
           .make_shared = make_shared_model<MaskedObjective, make_masked_language_model>,
           .optimum = optimum_of_corpus,
           .evaluate = evaluate_masked};

@@ -97,9 +97,7 @@ TaskRow multi_task() {
       .check = check_tasks,
       .prepare = prepare_tasks,
       .dummy = dummy_tasks,
-      .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
-        return std::make_unique<MultiTaskObjective>(config, take_data<MultiTaskData>(std::move(data)));
-      },
+      .make = make_from<MultiTaskObjective, MultiTaskData>,
       .optimum = [](const ResolvedConfig&) { return std::string(); },
       .evaluate = evaluate_tasks};
 }

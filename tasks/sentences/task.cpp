@@ -85,11 +85,8 @@ SentenceData dummy_sentences(const ResolvedConfig& config, const RunFolder* run)
   return data;
 }
 
-struct SentenceObjectiveData : ObjectiveDataOf<SentenceData> {
-  using ObjectiveDataOf::ObjectiveDataOf;
-  ModelVocabulary vocabulary(const ResolvedConfig& config) const override {
-    return model_vocabulary(config, *data.tokenizer);
-  }
+struct SentenceObjectiveData : DataOfOneTokenizer<SentenceData> {
+  using DataOfOneTokenizer::DataOfOneTokenizer;
   TrainingShape shape(const ResolvedConfig& config) const override {
     constexpr std::size_t kPairs = 512;  // a sample, of which the mean length is taken
     auto model = make_model_with_heads(config, vocabulary(config));
@@ -161,9 +158,7 @@ TaskRow sentences_task() {
           .dummy = [](const ResolvedConfig& config, const RunFolder* run) -> std::unique_ptr<ObjectiveData> {
             return std::make_unique<SentenceObjectiveData>(dummy_sentences(config, run));
           },
-          .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
-            return std::make_unique<SentenceObjective>(config, take_data<SentenceData>(std::move(data)));
-          },
+          .make = make_from<SentenceObjective, SentenceData>,
           .optimum = [](const ResolvedConfig&) { return std::string(); },
           .evaluate = evaluate_sentences};
 }

@@ -58,7 +58,7 @@ TaskRow skip_gram_task() {
           .check = check_word_vectors,
           .prepare = prepare_text,
           .dummy = dummy_text,
-          .make = make_text_objective<SkipGramObjective>,
+          .make = make_from<SkipGramObjective, LanguageData>,
           .evaluate = evaluate_skip_gram};
 }
 

@@ -13,13 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct TextData : ObjectiveDataOf<LanguageData> {
-  using ObjectiveDataOf::ObjectiveDataOf;
-  ModelVocabulary vocabulary(const ResolvedConfig& config) const override {
-    return model_vocabulary(config, *data.tokenizer);
-  }
-};
-
 }  // namespace
 
 // Makes enough tokens for two steps.
@@ -37,7 +30,7 @@ LanguageData dummy_tokens(const ResolvedConfig& config, std::unique_ptr<Tokenize
 }
 
 std::unique_ptr<ObjectiveData> text_objective_data(LanguageData data) {
-  return std::make_unique<TextData>(std::move(data));
+  return std::make_unique<DataOfOneTokenizer<LanguageData>>(std::move(data));
 }
 
 std::unique_ptr<ObjectiveData> prepare_text(const ResolvedConfig& config, const RunFolder* resumed,

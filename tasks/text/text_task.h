@@ -17,12 +17,6 @@ std::unique_ptr<ObjectiveData> prepare_text(const ResolvedConfig& config, const 
                                             const ProgressMaker& progress);
 std::unique_ptr<ObjectiveData> dummy_text(const ResolvedConfig& config, const RunFolder* run);
 
-// Implements TaskRow::make for a TextObjective.
-template <class TextObjective>
-std::unique_ptr<Objective> make_text_objective(const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) {
-  return std::make_unique<TextObjective>(config, take_data<LanguageData>(std::move(data)));
-}
-
 // Implements TaskRow::make_shared for a TextObjective of models that `make_model` makes.
 template <class TextObjective, auto make_model>
 SharedModel make_shared_model(const ResolvedConfig& config, const ModelVocabulary& vocabulary) {

@@ -131,9 +131,7 @@ TaskRow translation_task() {
           .dummy = [](const ResolvedConfig& config, const RunFolder* run) -> std::unique_ptr<ObjectiveData> {
             return std::make_unique<PairData>(dummy_pairs(config, dummy_tokenizers(config, run)));
           },
-          .make = [](const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) -> std::unique_ptr<Objective> {
-            return std::make_unique<TranslationObjective>(config, take_data<TranslationData>(std::move(data)));
-          },
+          .make = make_from<TranslationObjective, TranslationData>,
           .plan = plan_translation,
           .evaluate = evaluate_translation};
 }

@@ -51,4 +51,10 @@ Data take_data(std::unique_ptr<ObjectiveData> data) {
   return std::move(static_cast<ObjectiveDataOf<Data>&>(*data).data);
 }
 
+// Implements TaskRow::make for an objective that is made from a configuration and data of this type.
+template <class ObjectiveOfTask, class Data>
+std::unique_ptr<Objective> make_from(const ResolvedConfig& config, std::unique_ptr<ObjectiveData> data) {
+  return std::make_unique<ObjectiveOfTask>(config, take_data<Data>(std::move(data)));
+}
+
 }  // namespace tapeformer
