@@ -41,13 +41,6 @@ ResolvedConfig config_of_task(const ResolvedConfig& all, const std::string& name
   alone.data.corpus = task.corpus;
   alone.data.labels = task.labels;
   alone.data.valid_labels = task.valid_labels;
-  if (task.labels.empty()) {  // the keys that say how labelled text is written are meant for the other tasks
-    const Config::Data data;
-    alone.data.labels_format = data.labels_format;
-    alone.data.labels_header = data.labels_header;
-    alone.data.label_column = data.label_column;
-    alone.data.text_column = data.text_column;
-  }
   reset_idle_keys(alone);  // the user gave these for the other tasks
   require(!data_kinds(alone.data).empty(), section, ": expected ",
           find_task_row(task.kind).has_labels ? "labels" : "text or corpus", ", got no training data");

@@ -41,23 +41,6 @@ void check_data(const Config::Data& data) {
   }
 }
 
-// The keys that say how labelled text is written have no meaning for training data of another kind.
-void check_label_keys(const Config& config) {
-  const Config::Data& data = config.data;
-  const auto kinds = data_kinds(data);
-  const bool reads_labels = !data.labels.empty() || std::ranges::any_of(config.tasks, [](const auto& task) {
-    return !task.second.labels.empty();
-  });
-  if (reads_labels || (kinds.empty() && config.tasks.empty())) return;
-  const auto refuse = [&](bool given, const char* key) {
-    require(!given, key, ": expected data.labels beside it, got ", kinds.empty() ? "none" : kinds[0]);
-  };
-  refuse(data.labels_format != LabelFormat::automatic, "data.labels_format");
-  refuse(data.labels_header != HeaderLine::automatic, "data.labels_header");
-  refuse(!data.label_column.empty(), "data.label_column");
-  refuse(!data.text_column.empty(), "data.text_column");
-}
-
 void check_tokenizer(const Config::Tokenizer& tokenizer) {
   require(tokenizer.target_file.empty() || !tokenizer.joint,
           "tokenizer.target_file: expected tokenizer.joint = false beside it, since a joint vocabulary has one file");
@@ -151,7 +134,6 @@ void check_rounds(const Config& config) {
 
 void check_rules(const Config& config, const ResolvedConfig& resolved) {
   check_data(config.data);
-  check_label_keys(config);
   check_tokenizer(config.tokenizer);
   check_task(config, resolved);
   check_training(config, resolved);

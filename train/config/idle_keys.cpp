@@ -71,11 +71,17 @@ std::string switch_of_optimizer_key(std::string_view key, const Config& config) 
   return options.has("momentum") ? "optimizer.momentum" : "optimizer.name";
 }
 
-// Returns the key of the data that makes nothing read data.lines or data.seed: it names no generated corpus. The seed
-// also draws the labelled examples that validate, where no others are named. A configuration without data is not
-// complete yet.
-std::string switch_of_corpus_key(std::string_view key, const Config& config) {
+// The keys of [data] that say how labelled text is written.
+constexpr std::string_view kOfLabels[] = {"labels_format", "labels_header", "label_column", "text_column"};
+
+bool is_of_labels(std::string_view key) { return std::ranges::count(kOfLabels, key) > 0; }
+
+// Returns the key of the data that makes nothing read kOfLabels, data.lines or data.seed: it names no labelled text, or
+// no generated corpus. The seed also draws the labelled examples that validate, where no others are named. A
+// configuration without data is not complete yet.
+std::string switch_of_data_key(std::string_view key, const Config& config) {
   const auto reads = [&](const auto& data) {
+    if (is_of_labels(key)) return !data.labels.empty();
     const bool draws = !data.labels.empty() && data.valid_labels.empty();
     return !data.corpus.empty() || (key == "seed" && draws);
   };
@@ -121,7 +127,8 @@ std::string switch_of(const ConfigEntry& entry, const Config& config) {
     return task.has_bleu ? "" : kind;
   }
   if (entry.name() == "train.batch") return config.train.batch_tokens > 0 ? "train.batch_tokens" : "";
-  if (entry.section == "data" && (key == "lines" || key == "seed")) return switch_of_corpus_key(key, config);
+  if (entry.section == "data" && (key == "lines" || key == "seed" || is_of_labels(key)))
+    return switch_of_data_key(key, config);
   if (entry.name() == "data.valid_fraction") return switch_of_held_out(config);
   return is_read(entry.name(), task) ? "" : kind;
 }

@@ -22,7 +22,8 @@ struct IdleKey {
 // - optimizer.lr beside schedule.factor; optimizer.embedding_lr where no embedding learns, and optimizer.head_lr where
 //   no head with weights of its own learns; optimizer.state for an optimizer without moments;
 // - data.lines and data.seed for data that is not generated (data.seed also draws validation examples with labels where
-//   none are named); data.valid_fraction beside validation data;
+//   none are named); data.valid_fraction beside validation data; the keys that say how labelled text is written for
+//   data of another kind;
 // - train.batch beside train.batch_tokens; train.outer_* without train.sync_every; train.lora.* without a rank;
 //   train.bptt for a task that does not train the family's head; train.sample_prompt and train.sample_tokens for a task
 //   that does not use them;

@@ -163,6 +163,11 @@ TEST_CASE("config: training data of the command line replaces the file's, whatev
     CHECK(data.valid.empty());
     CHECK(notes == Notes{"data.corpus replaces data.text = a,b", "data.corpus replaces data.valid = c"});
   }
+  {
+    const auto [data, notes] = replaced("[data]\nlabels = \"a\"\ntext_column = \"b\"\n", {"data.text=c"});
+    CHECK(data.text_column.empty());
+    CHECK(notes == Notes{"data.text replaces data.labels = a", "data.text replaces data.text_column = b"});
+  }
   {  // The same kind: only what is given changes.
     const auto [data, notes] = replaced("[data]\ntext = \"a\"\nvalid = \"c\"\n", {"data.text=b"});
     CHECK(data.text == Notes{"b"});
@@ -278,12 +283,9 @@ TEST_CASE("config: training data is of one kind, whole, and right for the model"
   check_invalid({seq2seq, "data.pairs=a", "data.valid_source=b", "data.valid_target=c"},
                 "data.valid_source: expected data.source beside it, got none");
   check_invalid({"data.text=a", "data.valid_pairs=b"}, "data.valid_pairs: expected data.pairs beside it, got none");
-  check_invalid({"data.text=a", "data.label_column=2"},
-                "data.label_column: expected data.labels beside it, got data.text");
-  check_invalid({"data.text=a", "data.text_column=b"},
-                "data.text_column: expected data.labels beside it, got data.text");
+  check_invalid({"data.text=a", "data.label_column=2"}, "data.label_column: expected none beside data.text = a, got 2");
   check_invalid({"data.text=a", "data.labels_format=csv"},
-                "data.labels_format: expected data.labels beside it, got data.text");
+                "data.labels_format: expected auto beside data.text = a, got csv");
   CHECK_NOTHROW(resolved({"task.kind=classify", "data.label_column=2"}));  // whose data comes later
   check_invalid({"model.layers=1000000"}, "model.layers: expected 1 <= value <= 8192, got 1000000");
   check_invalid({"train.sample_tokens=9000000000000000000"},

@@ -183,7 +183,7 @@ TEST_CASE("config: factors of the rates of embeddings and heads are refused wher
   }
 }
 
-TEST_CASE("config: the lines and the seed of a generated corpus are refused beside other data") {
+TEST_CASE("config: keys of a generated corpus, or of labelled text, are refused beside other data") {
   check_invalid({"data.text=a", "data.lines=9"}, "data.lines: expected 20000 beside data.text = a, got 9");
   check_invalid({"data.text=a", "data.seed=9"}, "data.seed: expected 1 beside data.text = a, got 9");
   check_invalid({"model.type=transformer", "data.source=a", "data.target=b", "data.lines=9"},
@@ -193,6 +193,9 @@ TEST_CASE("config: the lines and the seed of a generated corpus are refused besi
   const std::string several = "task.kind=multi_task", tags = "tasks.a.kind=tag", labels = "tasks.a.labels=a";
   check_invalid({"model.type=bert", several, tags, labels, "data.lines=9"},
                 "data.lines: expected 20000 beside task.kind = multi_task, got 9");
+  check_invalid(
+      {"model.type=bert", several, "tasks.a.kind=masked_language_model", "tasks.a.text=a", "data.labels_header=yes"},
+      "data.labels_header: expected auto beside task.kind = multi_task, got yes");
   CHECK_NOTHROW(resolved({"data.lines=9", "data.seed=9"}));  // a configuration that has no data yet
   CHECK_NOTHROW(resolved({"data.corpus=stories", "data.lines=9", "data.seed=9"}));
   CHECK_NOTHROW(resolved({"task.kind=tag", "data.labels=a", "data.seed=9"}));  // which draws those that validate
