@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -20,6 +21,8 @@
 #include "data/text/byte_reader.h"
 #include "data/text/text_files.h"
 #include "tasks/plan/speed.h"
+#include "train/config/data_kinds.h"
+#include "train/config/key_text.h"
 #include "train/config/matmul_config.h"
 #include "train/config/run_config.h"
 #include "train/distributed/make_optimizer.h"
@@ -42,21 +45,15 @@ constexpr std::int64_t kMaxLines = 1'000'000;
 
 // The reason why the configuration's data is not read; empty if it is read.
 std::string why_no_data(const ResolvedConfig& config) {
-  const Config::Data& data = config.data;
-  std::vector<std::string> inputs = data.text;
-  for (const std::string* path :
-       {&data.source, &data.target, &data.pairs, &data.labels, &data.images, &data.conversations}) {
-    if (!path->empty()) inputs.push_back(*path);
+  Config read = config.values();
+  std::erase_if(read.tasks, [](const auto& task) { return task.second.weight == 0; });  // these are left out
+  std::vector<std::string> inputs;
+  for (const auto& [entry, validates] : data_files_keys(read)) {
+    if (!validates) std::ranges::move(texts_of(entry.get(read)), std::back_inserter(inputs));
   }
-  bool has_corpus = !data.corpus.empty();
-  for (const auto& named : config.tasks) {
-    const Config::TaskSection& task = named.second;
-    if (task.weight == 0) continue;  // the task is left out
-    inputs.insert(inputs.end(), task.text.begin(), task.text.end());
-    if (!task.labels.empty()) inputs.push_back(task.labels);
-    has_corpus = has_corpus || !task.corpus.empty();
-  }
-  if (has_corpus && data.lines > kMaxLines) return "the corpus is long";
+  const auto is_generated = [](const auto& task) { return !task.second.corpus.empty(); };
+  const bool has_corpus = !read.data.corpus.empty() || std::ranges::any_of(read.tasks, is_generated);
+  if (has_corpus && read.data.lines > kMaxLines) return "the corpus is long";
   if (inputs.empty()) return has_corpus ? "" : "none is named";
   if (std::ranges::count(inputs, kStandardInput)) return "it is standard input";
   std::map<fs::path, std::uintmax_t> sizes;  // a file that is named twice is read once

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <variant>
 
 #include "cli/terminal/messages.h"
 #include "core/error.h"
@@ -9,6 +10,7 @@
 #include "core/text/joined.h"
 #include "data/text/byte_reader.h"
 #include "train/config/config_table.h"
+#include "train/config/data_kinds.h"
 #include "train/config/key_text.h"
 #include "train/config/other_names.h"
 #include "train/loop/initial_weights.h"
@@ -20,21 +22,16 @@ void make_paths_absolute(Config& config) {
   const auto absolute = [](std::string& path) {
     if (!path.empty() && path != kStandardInput) path = absolute_path(path).string();
   };
-  Config::Data& data = config.data;
-  for (std::string& path : data.text) absolute(path);
-  for (std::string& path : data.valid) absolute(path);
-  for (std::string* path :
-       {&data.source, &data.target, &data.valid_source, &data.valid_target, &data.pairs, &data.valid_pairs,
-        &data.labels, &data.valid_labels, &data.images, &data.valid_images, &data.conversations,
-        &data.valid_conversations, &config.tokenizer.file, &config.tokenizer.target_file, &config.train.init_from}) {
-    absolute(*path);
+  for (const auto& [entry, validates] : data_files_keys(config)) {
+    KeyValue value = entry.get(config);
+    if (auto* const list = std::get_if<std::vector<std::string>>(&value)) {
+      for (std::string& path : *list) absolute(path);
+    } else {
+      absolute(std::get<std::string>(value));
+    }
+    entry.set(config, std::move(value));
   }
-  for (auto& named : config.tasks) {
-    Config::TaskSection& task = named.second;
-    for (std::string& path : task.text) absolute(path);
-    for (std::string& path : task.valid) absolute(path);
-    absolute(task.labels), absolute(task.valid_labels);
-  }
+  absolute(config.tokenizer.file), absolute(config.tokenizer.target_file), absolute(config.train.init_from);
 }
 
 std::string option_help(const ConfigKey& key) {

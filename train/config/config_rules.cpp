@@ -287,10 +287,9 @@ KeyValues optimizer_options(const ResolvedConfig& config) {
 }
 
 void require_data(const Config& config) {
-  require(!data_kinds(config.data).empty() || !config.tasks.empty(),
-          "data: expected one of data.text, data.source and data.target, data.pairs, data.labels, data.images, "
-          "data.conversations, "
-          "data.corpus; got none");
+  const auto keys_of = [](const DataKind& kind) { return joined(kind.training, " and "); };
+  require(!data_kinds(config.data).empty() || !config.tasks.empty(), "data: expected one of ",
+          joined(all_data_kinds(), ", ", keys_of), "; got none");
 }
 
 }  // namespace tapeformer

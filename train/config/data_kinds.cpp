@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "train/config/config_table.h"
+#include "train/config/shared_task_keys.h"
 
 namespace tapeformer {
 
@@ -29,6 +29,20 @@ std::vector<std::string> data_kinds(const Config::Data& data) {
   for (const DataKind& kind : all_data_kinds()) {
     const auto key = std::ranges::find_if(kind.training, [&](const auto& name) { return names_data(data, name); });
     if (key != kind.training.end()) keys.push_back(*key);
+  }
+  return keys;
+}
+
+std::vector<DataFilesKey> data_files_keys(const Config& config) {
+  std::vector<DataFilesKey> keys;
+  for (const ConfigEntry& entry : config_entries(config)) {
+    if (entry.section != "data" && entry.section != kTasksSection) continue;
+    const std::string name = "data." + entry.key.name.substr(entry.key.name.rfind('.') + 1);  // tasks.NAME.text too
+    for (const DataKind& kind : all_data_kinds()) {
+      const bool validates = std::ranges::count(kind.validation, name) > 0;
+      const bool trains = name != "data.corpus" && std::ranges::count(kind.training, name) > 0;
+      if (validates || trains) keys.push_back({entry, validates});
+    }
   }
   return keys;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "train/config/config.h"
+#include "train/config/config_table.h"
 
 namespace tapeformer {
 
@@ -22,5 +23,13 @@ std::span<const DataKind> all_data_kinds();
 bool names_data(const Config::Data& data, std::string_view key);
 // Returns the first key of each kind of training data that a configuration names, such as "data.text".
 std::vector<std::string> data_kinds(const Config::Data& data);
+
+// A key that names files of data: of training or, if it `validates`, of validation.
+struct DataFilesKey {
+  ConfigEntry entry;
+  bool validates;
+};
+// Returns all such keys of [data], and those of the configuration's tasks ([tasks.NAME]).
+std::vector<DataFilesKey> data_files_keys(const Config& config);
 
 }  // namespace tapeformer

@@ -153,6 +153,12 @@ std::string value_text(const KeyValue& value) {
   return text.empty() ? "none" : text;
 }
 
+std::vector<std::string> texts_of(const KeyValue& value) {
+  if (const auto* const list = std::get_if<std::vector<std::string>>(&value)) return *list;
+  const auto* const text = std::get_if<std::string>(&value);
+  return text && !text->empty() ? std::vector{*text} : std::vector<std::string>();
+}
+
 std::string format_key_value(const KeyValue& value) {
   switch (static_cast<KeyType>(value.index())) {
     case KeyType::integer:

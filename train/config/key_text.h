@@ -23,6 +23,8 @@ std::optional<KeyValue> parse_key_value(const std::string& text, const Key& key)
 std::string command_line_text(const KeyValue& value);
 // The same for a message, in which an empty value is "none".
 std::string value_text(const KeyValue& value);
+// Returns the texts of a value that is a text or a list of them, without an empty one; none for another value.
+std::vector<std::string> texts_of(const KeyValue& value);
 // Formats a value for TOML; a double reads back to the same bits. Throws UsageError for a string that is not UTF-8.
 std::string format_key_value(const KeyValue& value);
 

@@ -3,39 +3,15 @@
 #include <algorithm>
 #include <span>
 #include <string_view>
-#include <variant>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
 #include "data/text/byte_reader.h"
-#include "train/config/config_table.h"
 #include "train/config/data_kinds.h"
 #include "train/config/key_text.h"
-#include "train/config/shared_task_keys.h"
 
 namespace tapeformer {
-
-namespace {
-
-// Whether the key names files of training or validation data, of the whole run or of one of several tasks.
-bool names_files(const ConfigEntry& entry) {
-  const std::string& key = entry.key.name;
-  const std::string name = "data." + key.substr(key.rfind('.') + 1);  // tasks.NAME.text is as data.text
-  if ((entry.section != "data" && entry.section != kTasksSection) || name == "data.corpus") return false;
-  return std::ranges::any_of(all_data_kinds(), [&](const DataKind& kind) {
-    return std::ranges::count(kind.training, name) + std::ranges::count(kind.validation, name) > 0;
-  });
-}
-
-// Returns the texts of a value that is one text or a list of them; none for another value.
-std::vector<std::string> texts_of(const KeyValue& value) {
-  if (const auto* const list = std::get_if<std::vector<std::string>>(&value)) return *list;
-  const auto* const text = std::get_if<std::string>(&value);
-  return text ? std::vector<std::string>{*text} : std::vector<std::string>();
-}
-
-}  // namespace
 
 JobFacts program_and_config(const ResolvedConfig& config) {
   JobFacts facts{{"the program", to_hex(hash_bytes(MappedFile("/proc/self/exe").bytes()))}};
@@ -67,8 +43,7 @@ void require_micro_steps(const ResolvedConfig& config, const Communicator& ranks
 
 void require_rereadable_data(const ResolvedConfig& config, const Communicator& ranks) {
   if (ranks.size() == 1) return;
-  for (const ConfigEntry& entry : config_entries(config.values())) {
-    if (!names_files(entry)) continue;
+  for (const auto& [entry, validates] : data_files_keys(config.values())) {
     for (const std::string& path : texts_of(entry.get(config.values()))) {
       if (!is_read_once(path)) continue;
       fail_usage(entry.name(), ": expected files, which each of the ", ranks.size(), " ranks reads, got ",

@@ -5,12 +5,14 @@
 #include <iterator>
 #include <set>
 #include <system_error>
+#include <variant>
 
 #include "core/error.h"
 #include "data/text/byte_reader.h"
 #include "data/text/text_files.h"
 #include "train/config/config_table.h"
 #include "train/config/data_kinds.h"
+#include "train/config/key_text.h"
 
 namespace tapeformer {
 namespace {
@@ -28,13 +30,9 @@ std::string scored_by(const ResolvedConfig& config) {
 
 // Returns the real paths of the files that the value of a key names. Pipes are no files: what they give is read once.
 std::set<std::filesystem::path> files_of(const KeyValue& value) {
-  const auto* const list = std::get_if<std::vector<std::string>>(&value);
-  std::vector<std::filesystem::path> paths;
-  if (list) {
-    paths = expand_inputs(*list);
-  } else {
-    paths.emplace_back(std::get<std::string>(value));
-  }
+  const std::vector<std::string> names = texts_of(value);
+  std::vector<std::filesystem::path> paths(names.begin(), names.end());
+  if (std::holds_alternative<std::vector<std::string>>(value)) paths = expand_inputs(names);  // which may be globs
   std::set<std::filesystem::path> real;
   for (const std::filesystem::path& path : paths) {
     std::error_code unreachable;

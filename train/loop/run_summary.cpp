@@ -8,6 +8,8 @@
 #include "core/error.h"
 #include "core/text/joined.h"
 #include "nn/formats/safetensors.h"
+#include "train/config/data_kinds.h"
+#include "train/config/key_text.h"
 #include "train/config/run_config.h"
 #include "train/loop/evaluation.h"
 #include "train/loop/trainer.h"
@@ -34,13 +36,10 @@ std::string data_of(const ResolvedConfig& config) {
     }
     return joined(tasks, " + ");
   }
-  const Config::Data& data = config.data;
-  if (!data.corpus.empty()) return data.corpus;
-  if (!data.text.empty()) return name_of(data.text.front()) + (data.text.size() > 1 ? ", …" : "");
-  for (const std::string& file : {data.labels, data.source, data.pairs, data.images, data.conversations}) {
-    if (!file.empty()) return name_of(file);
-  }
-  return {};
+  const std::vector<std::string> kinds = data_kinds(config.data);
+  if (kinds.empty()) return {};
+  const auto named = texts_of(find_config_entry(kinds.front(), config.values())->get(config.values()));
+  return name_of(named.front()) + (named.size() > 1 ? ", …" : "");
 }
 
 // The number of parameters in a file of weights, which also has the running statistics of batch norm.
