@@ -19,10 +19,9 @@ using Json = nlohmann::ordered_json;
 
 void check_captioning(const ResolvedConfig& config) {
   const std::string& family = config.family().name;
-  for (const std::string& kind : data_kinds(config.data)) {
-    require(kind == "data.images" || kind == "data.corpus", "model.type: ", family,
-            " trains on data.images or data.corpus, got ", kind);
-  }
+  const std::string data_key = data_kind(config.data);
+  require(data_key.empty() || data_key == "data.images" || data_key == "data.corpus", "model.type: ", family,
+          " trains on data.images or data.corpus, got ", data_key);
   require_no_masks(config);
 }
 

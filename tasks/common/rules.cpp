@@ -8,9 +8,8 @@ namespace tapeformer {
 
 void require_plain_text(const ResolvedConfig& config) {
   const std::string& family = config.family().name;
-  const std::vector<std::string> kinds = data_kinds(config.data);
   require(config.data.source.empty() && config.data.pairs.empty(), "model.type: ", family,
-          " trains on data.text or data.corpus, got ", kinds.empty() ? "" : kinds[0]);
+          " trains on data.text or data.corpus, got ", data_kind(config.data));
   require(config.train.batch_tokens == 0, "train.batch_tokens: expected 0 for ", family,
           ", whose sequences are all as long as model.context, got ", config.train.batch_tokens);
   require(config.train.length_groups == 1, "train.length_groups: expected 1 for ", family,

@@ -42,7 +42,7 @@ ResolvedConfig config_of_task(const ResolvedConfig& all, const std::string& name
   alone.data.labels = task.labels;
   alone.data.valid_labels = task.valid_labels;
   reset_idle_keys(alone);  // the user gave these for the other tasks
-  require(!data_kinds(alone.data).empty(), section, ": expected ",
+  require(!data_kind(alone.data).empty(), section, ": expected ",
           find_task_row(task.kind).has_labels ? "labels" : "text or corpus", ", got no training data");
   try {
     return resolve(std::move(alone));

@@ -19,11 +19,11 @@ namespace {
 void check_instructions(const ResolvedConfig& config) {
   const std::string& family = config.family().name;
   const Config::Data& data = config.data;
-  const std::vector<std::string> kinds = data_kinds(data);
   require(config.family().is_causal(), "task.kind: expected none for ", family,
           ", which predicts no next token, got instructions");
-  require(kinds.empty() || !data.conversations.empty() || !data.corpus.empty(),
-          "task.kind: instructions trains on data.conversations or data.corpus, got ", kinds.empty() ? "" : kinds[0]);
+  const std::string data_key = data_kind(data);
+  require(data_key.empty() || data_key == "data.conversations" || data_key == "data.corpus",
+          "task.kind: instructions trains on data.conversations or data.corpus, got ", data_key);
   require(data.corpus.empty() || is_conversation_corpus(data.corpus),
           "data.corpus: expected conversations for task.kind = instructions, got ", data.corpus, ", which has none");
   require(config.train.batch_tokens == 0, "train.batch_tokens: expected 0 for task.kind = instructions, got ",

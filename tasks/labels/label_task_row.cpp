@@ -18,11 +18,11 @@ void check_labels(const ResolvedConfig& config) {
   const ModelFamily& family = config.family();
   const Config::Task& task = config.task;
   find_task_row(family.task).check(config);
-  const std::vector<std::string> kinds = data_kinds(config.data);
+  const std::string data_key = data_kind(config.data);
   require(family.reads_text(), "task.kind: expected none for ", family.name,
           ", which gives no vectors of the tokens of a text, got ", task.kind);
-  require(kinds.empty() || !config.data.labels.empty(), "task.kind: ", task.kind, " trains on data.labels, got ",
-          kinds.empty() ? "" : kinds[0]);
+  require(data_key.empty() || data_key == "data.labels", "task.kind: ", task.kind, " trains on data.labels, got ",
+          data_key);
   require(config.eval.batches == 0, "eval.batches: expected 0 beside task.kind, whose metrics are of all validation ",
           "data, got ", config.eval.batches);
   require(!task.freeze || config.train.lora_rank == 0, "task.freeze: expected false beside train.lora.rank, whose ",

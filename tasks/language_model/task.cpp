@@ -27,7 +27,7 @@ std::vector<LossBreakdown> wanted_breakdowns(const EvalRequest& request, const T
     breakdowns.push_back(breakdown_by_position(windows->context));
   }
   if (request.by_frequency) {
-    if (run.config.task_row().name != "language_model" || data_kinds(run.config.data).empty()) {
+    if (run.config.task_row().name != "language_model" || data_kind(run.config.data).empty()) {
       fail_usage("eval: --by-frequency: expected a run that learned from a text, whose tokens are counted, got ",
                  run.run.root.string());
     }

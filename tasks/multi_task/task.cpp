@@ -24,8 +24,8 @@ std::vector<std::string> metrics_of(const std::vector<SharedTask>& tasks) {
 }
 
 void check_tasks(const ResolvedConfig& config) {
-  const std::vector<std::string> kinds = data_kinds(config.data);
-  require(kinds.empty(), kinds.empty() ? "" : kinds[0],
+  const std::string data_key = data_kind(config.data);
+  require(data_key.empty(), data_key,
           ": expected none beside task.kind = multi_task, whose tasks have their data in [tasks.NAME]");
   require(!config.tasks.empty(), "tasks: expected sections [tasks.NAME] beside task.kind = multi_task, got none");
   const std::vector<SharedTask> tasks = shared_tasks(config);

@@ -18,11 +18,11 @@ namespace {
 void check_sentences(const ResolvedConfig& config) {
   const ModelFamily& family = config.family();
   const Config::Task& task = config.task;
-  const std::vector<std::string> kinds = data_kinds(config.data);
+  const std::string data_key = data_kind(config.data);
   require(family.reads_text(), "task.kind: expected none for ", family.name,
           ", which gives no vectors of the tokens of a text, got ", task.kind);
-  require(kinds.empty() || kinds[0] == "data.pairs" || kinds[0] == "data.corpus", "task.kind: ", task.kind,
-          " trains on data.pairs, or on a corpus of pairs, got ", kinds.empty() ? "" : kinds[0]);
+  require(data_key.empty() || data_key == "data.pairs" || data_key == "data.corpus", "task.kind: ", task.kind,
+          " trains on data.pairs, or on a corpus of pairs, got ", data_key);
   const std::int64_t least = config.task_row().least_rows, rows = config.train.batch * config.train.accumulate;
   require(rows >= least, "train.batch: expected at least ", least, " pairs in a step of task.kind = ", task.kind,
           ", got ", rows);

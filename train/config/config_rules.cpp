@@ -22,8 +22,8 @@ constexpr std::int64_t kDefaultWarmup = 200;      // for runs of a few thousand 
 constexpr std::int64_t kSmallestByteVocab = 257;  // 256 bytes and the end of a text
 
 void check_data(const Config::Data& data) {
-  const auto kinds = data_kinds(data);
-  require(kinds.size() <= 1, "data: expected one kind of training data, got ", kinds.empty() ? "" : kinds[0], " and ",
+  const std::vector<std::string> kinds = data_kinds(data);
+  require(kinds.size() <= 1, "data: expected one kind of training data, got ", data_kind(data), " and ",
           kinds.size() > 1 ? kinds[1] : "");
   const auto both_sides = [](const std::string& source, const std::string& target, const char* prefix) {
     require(source.empty() == target.empty(), "data.", prefix, source.empty() ? "source" : "target",
@@ -51,10 +51,9 @@ void check_tokenizer(const Config::Tokenizer& tokenizer) {
 
 void check_task(const Config& config, const ResolvedConfig& resolved) {
   const TaskRow& task = resolved.task_row();
-  for (const std::string& kind : data_kinds(config.data)) {
-    const bool is_of_task = kind == "data.labels" || kind == "data.conversations";
-    require(task.fine_tunes || !is_of_task, kind, ": expected task.kind beside it, got none");
-  }
+  const std::string kind = data_kind(config.data);
+  const bool is_of_task = kind == "data.labels" || kind == "data.conversations";
+  require(task.fine_tunes || !is_of_task, kind, ": expected task.kind beside it, got none");
   require(config.tasks.empty() || task.is_multi_task, "tasks: expected task.kind = multi_task beside [tasks.",
           config.tasks.empty() ? "" : config.tasks.begin()->first, "], got ", config.task.kind);
   require(config.data.images.empty() || resolved.family().reads_images(), "data.images: expected a model of images as ",
@@ -288,7 +287,7 @@ KeyValues optimizer_options(const ResolvedConfig& config) {
 
 void require_data(const Config& config) {
   const auto keys_of = [](const DataKind& kind) { return joined(kind.training, " and "); };
-  require(!data_kinds(config.data).empty() || !config.tasks.empty(), "data: expected one of ",
+  require(!data_kind(config.data).empty() || !config.tasks.empty(), "data: expected one of ",
           joined(all_data_kinds(), ", ", keys_of), "; got none");
 }
 

@@ -33,6 +33,11 @@ std::vector<std::string> data_kinds(const Config::Data& data) {
   return keys;
 }
 
+std::string data_kind(const Config::Data& data) {
+  const std::vector<std::string> kinds = data_kinds(data);
+  return kinds.empty() ? "" : kinds.front();
+}
+
 std::vector<DataFilesKey> data_files_keys(const Config& config) {
   std::vector<DataFilesKey> keys;
   for (const ConfigEntry& entry : config_entries(config)) {

@@ -23,6 +23,8 @@ std::span<const DataKind> all_data_kinds();
 bool names_data(const Config::Data& data, std::string_view key);
 // Returns the first key of each kind of training data that a configuration names, such as "data.text".
 std::vector<std::string> data_kinds(const Config::Data& data);
+// Returns the first of them; "" if there is none. A resolved configuration names one at most.
+std::string data_kind(const Config::Data& data);
 
 // A key that names files of data: of training or, if it `validates`, of validation.
 struct DataFilesKey {

@@ -89,9 +89,8 @@ std::string switch_of_data_key(std::string_view key, const Config& config) {
     const bool any = std::ranges::any_of(config.tasks, [&](const auto& task) { return reads(task.second); });
     return any ? "" : "task.kind";
   }
-  const std::vector<std::string> kinds = data_kinds(config.data);
-  if (reads(config.data) || kinds.empty()) return "";
-  return key == "seed" && !config.data.labels.empty() ? "data.valid_labels" : kinds.front();
+  if (reads(config.data)) return "";
+  return key == "seed" && !config.data.labels.empty() ? "data.valid_labels" : data_kind(config.data);
 }
 
 // Returns the key that names validation data, so that none of the training data is held out; "" if some may be.

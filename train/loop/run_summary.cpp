@@ -36,9 +36,9 @@ std::string data_of(const ResolvedConfig& config) {
     }
     return joined(tasks, " + ");
   }
-  const std::vector<std::string> kinds = data_kinds(config.data);
-  if (kinds.empty()) return {};
-  const auto named = texts_of(find_config_entry(kinds.front(), config.values())->get(config.values()));
+  const std::string key = data_kind(config.data);
+  if (key.empty()) return {};
+  const auto named = texts_of(find_config_entry(key, config.values())->get(config.values()));
   return name_of(named.front()) + (named.size() > 1 ? ", …" : "");
 }
 
