@@ -72,6 +72,7 @@ void ConversationBatcher::fill(std::int64_t i, ConversationBatch& out) const {
 
 void ConversationBatcher::write(std::span<const Row* const> rows, ConversationBatch& out) const {
   out.rows = std::ssize(rows), out.length = out.scored = out.positions = 0;
+  out.packs = options_.packs;
   for (const Row* row : rows) {
     out.length = std::max(out.length, row->positions);
     out.scored += row->scored;

@@ -15,6 +15,7 @@ namespace tapeformer {
 // belongs to an answer, else kIgnoredTarget.
 struct ConversationBatch {
   std::int64_t rows = 0, length = 0;
+  bool packs = true;                       // ConversationRowOptions::packs
   std::int64_t scored = 0, positions = 0;  // targets that are not ignored; positions that are no padding
   std::vector<std::int32_t> inputs, targets;
   std::vector<std::int32_t> first_tokens;  // for each position, the index in its row where its conversation begins

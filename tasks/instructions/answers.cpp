@@ -34,7 +34,7 @@ void decode_answers(const CausalModel& model, const ChatFormat& format, std::spa
 
 }  // namespace
 
-Variable answers_loss(const CausalModel& model, Tape& tape, const ConversationBatch& batch, bool packs,
+Variable answers_loss(const CausalModel& model, Tape& tape, const ConversationBatch& batch,
                       const CrossEntropyOptions& options) {
   const Dims sizes{batch.rows, batch.length};
   const auto matrix = [&](const std::vector<std::int32_t>& values) {
@@ -42,19 +42,19 @@ Variable answers_loss(const CausalModel& model, Tape& tape, const ConversationBa
   };
   const Variable ids = Variable::constant(tape, matrix(batch.inputs));
   const Variable targets = Variable::constant(tape, matrix(batch.targets));
-  if (!packs) return model.loss(ids, targets, options);
+  if (!batch.packs) return model.loss(ids, targets, options);
   const Tensor lengths = Tensor::from(std::span<const std::int32_t>(batch.lengths), {batch.rows});
   return model.packed_loss(ids, {matrix(batch.first_tokens), lengths}, targets, options);
 }
 
-Evaluation evaluate_answers(const CausalModel& model, const ConversationBatcher& batcher, bool packs,
-                            std::int64_t max_batches, const ProgressCallback& progress, Communicator& ranks) {
+Evaluation evaluate_answers(const CausalModel& model, const ConversationBatcher& batcher, std::int64_t max_batches,
+                            const ProgressCallback& progress, Communicator& ranks) {
   Evaluation total;
   ConversationBatch batch;
   for_own_batches(scored_batches(batcher.batches(), max_batches), ranks, progress, [&](std::int64_t i) {
     batcher.fill(i, batch);
     Tape tape(no_grad);
-    total.nats += answers_loss(model, tape, batch, packs, {.normalizer = 1}).value().item();
+    total.nats += answers_loss(model, tape, batch, {.normalizer = 1}).value().item();
     total.tokens += batch.scored;
   });
   add_over_ranks(total, ranks);

@@ -14,15 +14,14 @@
 
 namespace tapeformer {
 
-// Returns the cross-entropy of a batch's targets. `packs`: whether rows hold several conversations.
-Variable answers_loss(const CausalModel& model, Tape& tape, const ConversationBatch& batch, bool packs,
+// Returns the cross-entropy of a batch's targets.
+Variable answers_loss(const CausalModel& model, Tape& tape, const ConversationBatch& batch,
                       const CrossEntropyOptions& options);
 
 // Scores the tokens of all answers, end marks included, each given the conversation before it. Only the first
 // `max_batches` batches are scored; 0: all. Ranks share the batches, and all return the whole result.
-Evaluation evaluate_answers(const CausalModel& model, const ConversationBatcher& batcher, bool packs,
-                            std::int64_t max_batches, const ProgressCallback& progress = {},
-                            Communicator& ranks = Communicator::alone());
+Evaluation evaluate_answers(const CausalModel& model, const ConversationBatcher& batcher, std::int64_t max_batches,
+                            const ProgressCallback& progress = {}, Communicator& ranks = Communicator::alone());
 
 // A prompt that ends where an answer begins, and how many tokens the answer may have.
 struct AnswerPrompt {

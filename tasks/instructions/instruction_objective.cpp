@@ -20,7 +20,6 @@ InstructionObjective::InstructionObjective(const ResolvedConfig& config, Instruc
       data_(std::move(data)),
       format_(*data_.tokenizer, data_.settings),
       model_(make_causal_model(config, model_vocabulary(config, *data_.tokenizer))),
-      packs_(config.family().keeps_documents),
       batcher_(data_.train.list, row_options(config)) {
   if (!data_.valid.list.empty()) {
     ConversationRowOptions options = row_options(config);
@@ -53,7 +52,7 @@ Variable InstructionObjective::micro_loss(Tape& tape, std::int64_t step, std::in
                                           const MeanOver& mean) {
   const std::int64_t batch = config_.train.batch;
   batcher_.draw(step, batch * config_.train.accumulate, micro_step * batch, batch, batch_);
-  return answers_loss(*model_, tape, batch_, packs_, loss_options(mean.normalizer()));
+  return answers_loss(*model_, tape, batch_, loss_options(mean.normalizer()));
 }
 
 ValidationFacts InstructionObjective::validation() const {
@@ -65,7 +64,7 @@ ValidationFacts InstructionObjective::validation() const {
 }
 
 Evaluation InstructionObjective::evaluate(const ProgressCallback& progress) {
-  return evaluate_answers(*model_, *valid_, packs_, config_.eval.batches, progress, ranks());
+  return evaluate_answers(*model_, *valid_, config_.eval.batches, progress, ranks());
 }
 
 std::vector<TextSample> InstructionObjective::samples(const std::function<bool()>& go_on) {

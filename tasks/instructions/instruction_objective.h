@@ -28,7 +28,6 @@ class InstructionObjective : public Objective {
   const InstructionData data_;
   const ChatFormat format_;
   const std::unique_ptr<CausalModel> model_;
-  const bool packs_;
   ConversationBatcher batcher_;
   std::optional<ConversationBatcher> valid_;
   ConversationBatch batch_;

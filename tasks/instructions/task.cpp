@@ -87,10 +87,9 @@ EvalReport evaluate_instructions(const EvalRequest& request) {
   const EncodedConversations encoded = encode_conversations(file.conversations, format, file.origin, row + 1);
   if (const std::string note = encoded.note("conversations", row + 1); !note.empty()) request.warn(note);
   check(!encoded.list.empty(), file.origin, ": no conversation can be scored");
-  const bool packs = run.config.family().keeps_documents;
-  const ConversationBatcher batcher(encoded.list, {.batch = request.rows(), .length = row, .packs = packs});
-  const Evaluation result =
-      evaluate_answers(*run.model, batcher, packs, 0, start_progress(request.progress, "evaluating"));
+  const ConversationBatcher batcher(
+      encoded.list, {.batch = request.rows(), .length = row, .packs = run.config.family().keeps_documents});
+  const Evaluation result = evaluate_answers(*run.model, batcher, 0, start_progress(request.progress, "evaluating"));
   require_finite(result);
   const std::vector<AnswerPrompt> prompts = prompts_of(encoded.list, row + 1);
   const std::vector<std::string> answers =

@@ -98,7 +98,7 @@ TEST_CASE("instructions: tokens of the user have no gradient as targets") {
     changed.targets = targets;
     Tape tape(training_tape(other.resolved, 1, 0));
     tape.backward(
-        answers_loss(other.model, tape, changed, true, {.normalizer = static_cast<double>(count), .deferred = true}));
+        answers_loss(other.model, tape, changed, {.normalizer = static_cast<double>(count), .deferred = true}));
     return other.slab.gradients().to_vector<float>();
   };
   std::vector<std::int32_t> all = batch.targets;
@@ -132,7 +132,7 @@ TEST_CASE("instructions: padding has no part in the statistics of batch norm") {
       for (std::int64_t t = batch.lengths[r]; t < batch.length; ++t) batch.inputs[r * batch.length + t] = padding;
     }
     Tape tape(training_tape(toy.resolved, 1, 0));
-    return answers_loss(toy.model, tape, batch, true, {.normalizer = 1}).value().item();
+    return answers_loss(toy.model, tape, batch, {.normalizer = 1}).value().item();
   };
   CHECK(loss_with_padding(0) == loss_with_padding(5));
 }
