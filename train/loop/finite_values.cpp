@@ -11,6 +11,7 @@ namespace tapeformer {
 namespace {
 
 constexpr std::int64_t kNeighbours = 2;  // how many neighbours are shown on each side
+constexpr std::string_view kSlowerAdvice = "a lower optimizer.lr or a longer schedule.warmup may help";
 
 // 8-bit codes (u8) are always finite: if a number of a block was not, the block's scale is not finite.
 bool all_finite(const Tensor& values) {
@@ -176,13 +177,6 @@ std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::i
   return "";
 }
 
-std::string cause_of_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
-                         const std::function<void()>& restore_state) {
-  if (!config.train.trace_nan) return str_cat("; train.trace_nan = true names the op that made it; ", kSlowerAdvice);
-  const std::string found = trace_nan(objective, config, step, restore_state);
-  return str_cat(found.empty() ? "" : "; ", found, "; ", kSlowerAdvice);
-}
-
 bool tells_of_divergence(std::string_view message) { return message.ends_with(kSlowerAdvice); }
 
 void require_finite_values(const ParameterSlab& slab, const Optimizer& optimizer, std::int64_t step) {
@@ -195,10 +189,13 @@ void require_finite_values(const ParameterSlab& slab, const Optimizer& optimizer
   }
 }
 
-void require_finite_loss(const char* what, double loss, Objective& objective, const ResolvedConfig& config,
-                         std::int64_t step) {
-  if (std::isfinite(loss)) return;
-  fail("step ", step, ": the ", what, " is ", loss, cause_of_nan(objective, config, step, objective.hold_state()));
+void require_finite(const char* what, double value, Objective& objective, const ResolvedConfig& config,
+                    std::int64_t step, const std::function<void()>& restore_state) {
+  if (std::isfinite(value)) return;
+  std::string cause = "train.trace_nan = true names the op that made it";
+  if (config.train.trace_nan)
+    cause = trace_nan(objective, config, step, restore_state ? restore_state : objective.hold_state());
+  fail("step ", step, ": the ", what, " is ", value, cause.empty() ? "" : "; ", cause, "; ", kSlowerAdvice);
 }
 
 void require_usable_weights(Objective& objective, const ResolvedConfig& config, std::int64_t step) {
@@ -210,7 +207,7 @@ void require_usable_weights(Objective& objective, const ResolvedConfig& config, 
     part = objective.micro_loss(tape, step, micro, mean);
   }
   if (!part.defined()) return;  // a step without targets
-  require_finite_loss("loss after the update", part.value().item(), objective, config, step);
+  require_finite("loss after the update", part.value().item(), objective, config, step);
 }
 
 }  // namespace tapeformer

@@ -15,13 +15,14 @@ namespace tapeformer {
 // Throws Error, naming the step, for the first weight or optimizer state that is not finite.
 void require_finite_values(const ParameterSlab& slab, const Optimizer& optimizer, std::int64_t step);
 
-// Throws Error if a loss that was computed with the weights after this step is not finite. The error names the op where
-// such a value first appears when the step's batch is run again (train.trace_nan).
-void require_finite_loss(const char* what, double loss, Objective& objective, const ResolvedConfig& config,
-                         std::int64_t step);
+// Throws Error if a value of this step, such as its loss, is not finite. The error names the op where such a value
+// first appears when the step is run again (trace_nan(), if train.trace_nan is set). Without `restore_state` it is run
+// again from the present state.
+void require_finite(const char* what, double value, Objective& objective, const ResolvedConfig& config,
+                    std::int64_t step, const std::function<void()>& restore_state = {});
 
 // Runs the forward pass of one micro-step of the step, because finite weights may still be so large that the loss is
-// not finite. Throws as require_finite_loss() does.
+// not finite. Throws as require_finite() does.
 void require_usable_weights(Objective& objective, const ResolvedConfig& config, std::int64_t step);
 
 // Runs a step of training again, first its forward passes, then its backward passes, and checks the output of each op.
@@ -31,12 +32,6 @@ void require_usable_weights(Objective& objective, const ResolvedConfig& config, 
 // from before the step (Objective::hold_state()). The gradients and the present state are lost.
 std::string trace_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
                       const std::function<void()>& restore_state);
-
-// Returns the end of an error message about a value that is not finite: its origin, which trace_nan() finds if
-// train.trace_nan is set, and advice.
-std::string cause_of_nan(Objective& objective, const ResolvedConfig& config, std::int64_t step,
-                         const std::function<void()>& restore_state);
-inline constexpr std::string_view kSlowerAdvice = "a lower optimizer.lr or a longer schedule.warmup may help";
 
 // Returns whether this is the message of one of the errors that are thrown here: a training that diverged. Where
 // another process trains, its message is all that is known of its error.

@@ -1,7 +1,5 @@
 #include "train/loop/train_step.h"
 
-#include <cmath>
-
 #include "train/config/matmul_config.h"
 #include "train/loop/finite_values.h"
 #include "train/loop/layer_watch.h"
@@ -47,12 +45,8 @@ StepResult train_step(Objective& objective, const ParameterSlab& slab, Optimizer
     result.loss = losses[0];
     if (result.nll_loss) result.nll_loss = losses[1];
   }
-  const auto require_finite = [&](double value, const char* what) {
-    if (std::isfinite(value)) return;
-    fail("step ", step, ": the ", what, " is ", value, cause_of_nan(objective, config, step, restore_state));
-  };
-  require_finite(result.loss, "loss");
-  require_finite(result.grad_norm, "gradient's norm");
+  require_finite("loss", result.loss, objective, config, step, restore_state);
+  require_finite("gradient's norm", result.grad_norm, objective, config, step, restore_state);
   OptimizerStep update = optimizer.clipped(lr, step, result.grad_norm);
   update.seed = static_cast<std::uint64_t>(config.train.seed);
   optimizer.apply(update);

@@ -202,7 +202,7 @@ class Trainer {
     const bool is_scheduled = is_due(config_.eval.every);
     require_finite_values(slab_, optimizer_, state_.step);
     const Evaluation evaluation = objective_.evaluate(hooks_.evaluating ? hooks_.evaluating() : ProgressCallback());
-    require_finite_loss("validation loss", evaluation.loss(), objective_, config_, state_.step);
+    require_finite("validation loss", evaluation.loss(), objective_, config_, state_.step);
     state_.evaluated = true;
     nlohmann::ordered_json line = {{"step", state_.step}, {"tokens", state_.tokens}};
     const std::optional<double> bleu = bleu_is_due() ? measure_bleu() : std::nullopt;
