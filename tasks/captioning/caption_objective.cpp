@@ -1,7 +1,5 @@
 #include "tasks/captioning/caption_objective.h"
 
-#include <algorithm>
-
 #include "tasks/captioning/caption_evaluation.h"
 #include "tasks/common/models.h"
 #include "tasks/translation/translation_data.h"
@@ -75,23 +73,14 @@ std::vector<std::string> CaptionObjective::written(std::int64_t first, std::int6
   return texts;
 }
 
-std::optional<double> CaptionObjective::bleu() {
-  if (!data_.valid) return std::nullopt;
-  const auto captions = data_.valid->images.captions();
-  const auto write = [&](std::int64_t first, std::int64_t count) { return written(first, count); };
-  return bleu_of(std::ssize(captions), write, [&](std::int64_t i) -> std::string_view { return captions[i].text; });
+std::int64_t CaptionObjective::given_count() const {
+  return data_.valid ? std::ssize(data_.valid->images.captions()) : 0;
 }
 
-std::vector<TextSample> CaptionObjective::samples(const std::function<bool()>&) {
-  if (!data_.valid) return {};
-  constexpr std::int64_t kSamples = 4;
+TextSample CaptionObjective::given(std::int64_t index) const {
   const CaptionedImages& images = data_.valid->images;
-  std::vector<TextSample> samples;
-  for (std::string& text : written(0, std::min<std::int64_t>(kSamples, std::ssize(images.captions())))) {
-    const CaptionedImages::Caption& caption = images.captions()[samples.size()];
-    samples.push_back({images.name(caption.image), std::move(text), caption.text});
-  }
-  return samples;
+  const CaptionedImages::Caption& caption = images.captions()[index];
+  return {.input = images.name(caption.image), .output = {}, .reference = caption.text};
 }
 
 }  // namespace tapeformer

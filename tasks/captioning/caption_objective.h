@@ -18,15 +18,12 @@ class CaptionObjective : public PairObjective {
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   ValidationFacts validation() const override;
   Evaluation evaluate(const ProgressCallback& progress) override;
-  // Writes a greedy caption of the image of each of the first eval.bleu_sentences validation captions, and returns the
-  // BLEU of the written captions against these given ones.
-  std::optional<double> bleu() override;
-  // Returns greedy captions of the images of the first validation captions.
-  std::vector<TextSample> samples(const std::function<bool()>& go_on) override;
 
  private:
-  // Greedy captions for `count` validation captions, beginning with number `first`.
-  std::vector<std::string> written(std::int64_t first, std::int64_t count) const;
+  // A source is the image of a validation caption, and its given text that caption.
+  std::int64_t given_count() const override;
+  TextSample given(std::int64_t index) const override;
+  std::vector<std::string> written(std::int64_t first, std::int64_t count) const override;
 
   const CaptionData data_;
   const std::unique_ptr<EncoderDecoder> model_;

@@ -1,7 +1,9 @@
 // The base of the objectives that train an encoder-decoder on pairs of a source and a target.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +31,28 @@ class PairObjective : public Objective {
   std::int64_t steps_per_epoch() const { return chunk_count(batcher_->batches_per_epoch(), config_.train.accumulate); }
   // The share of the positions of training batches that is padding.
   double padding_share() const { return batcher_->padding_share(); }
+
+  // Returns the BLEU of the model's texts for the first eval.bleu_sentences validation sources, which the ranks share.
+  std::optional<double> bleu() override {
+    if (given_count() == 0) return std::nullopt;
+    const std::int64_t all = given_count(), most = config_.eval.bleu_sentences;
+    const std::int64_t count = most > 0 ? std::min(all, most) : all;
+    const Communicator::Share mine = ranks().share(count);
+    const std::vector<std::string> texts = ranks().gather_all(written(mine.begin, mine.size()));
+    Bleu bleu(config_.eval.bleu_tokenize);
+    for (std::int64_t i = 0; i < count; ++i) bleu.add(texts[i], given(i).reference);
+    return bleu.score().score;
+  }
+  // Returns the model's texts for the first validation sources.
+  std::vector<TextSample> samples(const std::function<bool()>&) override {
+    constexpr std::int64_t kSamples = 4;
+    std::vector<TextSample> samples;
+    for (std::int64_t i = 0; i < std::min(kSamples, given_count()); ++i) samples.push_back(given(i));
+    if (samples.empty()) return samples;
+    std::vector<std::string> texts = written(0, std::ssize(samples));
+    for (std::size_t i = 0; i < samples.size(); ++i) samples[i].output = std::move(texts[i]);
+    return samples;
+  }
 
  protected:
   using Objective::Objective;
@@ -61,19 +85,15 @@ class PairObjective : public Objective {
     hasher.update(static_cast<std::uint64_t>(skipped.too_long));
     return hasher.digest();
   }
-  // Returns the BLEU of the texts for the first eval.bleu_sentences of `all` validation sources. write(first, count)
-  // returns the model's texts for some of them, which the ranks share; reference(i) returns the given text.
-  template <class Write, class Reference>
-  double bleu_of(std::int64_t all, const Write& write, const Reference& reference) const {
-    const std::int64_t count = config_.eval.bleu_sentences > 0 ? std::min(all, config_.eval.bleu_sentences) : all;
-    const Communicator::Share mine = ranks().share(count);
-    const std::vector<std::string> texts = ranks().gather_all(write(mine.begin, mine.size()));
-    Bleu bleu(config_.eval.bleu_tokenize);
-    for (std::int64_t i = 0; i < count; ++i) bleu.add(texts[i], reference(i));
-    return bleu.score().score;
-  }
 
  private:
+  // The number of validation sources with a given text, also of those that are not scored.
+  virtual std::int64_t given_count() const = 0;
+  // Returns one of them and its given text, without an output.
+  virtual TextSample given(std::int64_t index) const = 0;
+  // Returns the model's greedy texts for `count` of them, beginning with number `first`.
+  virtual std::vector<std::string> written(std::int64_t first, std::int64_t count) const = 0;
+
   // The index of a micro-step's batch since the start of the training.
   std::int64_t index(std::int64_t step, std::int64_t micro_step) const {
     return (step - 1) * config_.train.accumulate + micro_step;

@@ -1,7 +1,5 @@
 #include "tasks/translation/translation_objective.h"
 
-#include <algorithm>
-
 #include "generate/line_translator.h"
 #include "tasks/common/models.h"
 #include "tasks/translation/translation_evaluation.h"
@@ -63,25 +61,12 @@ Evaluation TranslationObjective::evaluate(const ProgressCallback& progress) {
                               config_.eval.batches, progress, ranks());
 }
 
-std::optional<double> TranslationObjective::bleu() {
-  if (data_.valid_pairs().empty()) return std::nullopt;
-  const std::span<const SentencePair> pairs = data_.valid_pairs();
-  const auto write = [&](std::int64_t first, std::int64_t count) { return translations(first, count); };
-  return bleu_of(std::ssize(pairs), write, [&](std::int64_t i) { return pairs[i].target; });
+TextSample TranslationObjective::given(std::int64_t index) const {
+  const SentencePair& pair = data_.valid_pairs()[index];
+  return {.input = std::string(pair.source), .output = {}, .reference = std::string(pair.target)};
 }
 
-std::vector<TextSample> TranslationObjective::samples(const std::function<bool()>&) {
-  constexpr std::int64_t kSamples = 4;
-  const std::int64_t count = std::min(kSamples, static_cast<std::int64_t>(data_.valid_pairs().size()));
-  std::vector<TextSample> samples;
-  for (std::string& text : translations(0, count)) {
-    const SentencePair& pair = data_.valid_pairs()[samples.size()];
-    samples.push_back({std::string(pair.source), std::move(text), std::string(pair.target)});
-  }
-  return samples;
-}
-
-std::vector<std::string> TranslationObjective::translations(std::int64_t first, std::int64_t count) const {
+std::vector<std::string> TranslationObjective::written(std::int64_t first, std::int64_t count) const {
   std::vector<std::string_view> lines;
   for (const SentencePair& pair : data_.valid_pairs().subspan(first, count)) lines.push_back(pair.source);
   const PairTokenizers& tokenizers = data_.tokenizers;

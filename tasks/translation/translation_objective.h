@@ -18,14 +18,11 @@ class TranslationObjective : public PairObjective {
   Variable micro_loss(Tape& tape, std::int64_t step, std::int64_t micro_step, const MeanOver& mean) override;
   ValidationFacts validation() const override;
   Evaluation evaluate(const ProgressCallback& progress) override;
-  // BLEU of greedy translations of the first eval.bleu_sentences validation pairs.
-  std::optional<double> bleu() override;
-  // Greedy translations of the first validation pairs.
-  std::vector<TextSample> samples(const std::function<bool()>& go_on) override;
 
  private:
-  // Greedy translations of `count` validation sentences, beginning with number `first`.
-  std::vector<std::string> translations(std::int64_t first, std::int64_t count) const;
+  std::int64_t given_count() const override { return std::ssize(data_.valid_pairs()); }
+  TextSample given(std::int64_t index) const override;
+  std::vector<std::string> written(std::int64_t first, std::int64_t count) const override;
 
   const TranslationData data_;
   const std::unique_ptr<EncoderDecoder> model_;
