@@ -68,8 +68,7 @@ void choose_validation(SizedDraft& sized, DataSize& data) {
         "eval.batches", std::max<std::int64_t>(round_number(most / of_batch), 1),
         fmt::format("{} tokens are evaluated in {:.0f} % of the time", amount(most), 100 * tuning::kEvaluationShare));
   }
-  if (const std::int64_t batches = sized.draft.integer("eval.batches"); batches > 0)
-    data.validation = std::min(data.validation, static_cast<double>(batches) * of_batch);
+  limit_validation(sized.draft, data, of_batch);
 }
 
 }  // namespace
@@ -87,14 +86,12 @@ Plan plan_instructions(const PlanRequest& request) {
   draft.set_vocab(vocab);
   const std::vector<double> lengths = lengths_of(train.conversations, of_token);
   choose_conversation_context(draft, lengths);
-  const bool has_valid = !files.valid_conversations.empty();
   const std::int64_t context = draft.integer("model.context");
-  const double share = has_valid ? 0 : files.valid_fraction, all = sum_of(lengths, context);
-  DataSize data{
-      .unique = std::max(1.0, (1 - share) * all), .validation = share * all, .token_worth = token_worth(vocab)};
-  if (has_valid)
-    data.validation =
-        sum_of(lengths_of(read_conversations(files.valid_conversations).conversations, of_token), context);
+  std::optional<double> valid;
+  if (!files.valid_conversations.empty())
+    valid = sum_of(lengths_of(read_conversations(files.valid_conversations).conversations, of_token), context);
+  DataSize data = data_size(sum_of(lengths, context), valid, files.valid_fraction);
+  data.token_worth = token_worth(vocab);
   SizedDraft sized = choose_gpt(std::move(draft), data, vocab);
   choose_validation(sized, data);
   return finish_gpt(std::move(sized), data, tuning::kTunedConversations);

@@ -101,10 +101,10 @@ Plan plan_labels(const PlanRequest& request) {
   draft.choose(tuning::kLabelKeys);
   draft.choose("train.batch", tuning::kLabelBatch, fmt::format("{} examples", amount(examples.count())));
   const RowsSize rows = size_of_rows(examples, of_token, draft);
-  const double share = files.valid_labels.empty() ? files.valid_fraction : 0;
-  DataSize data{.unique = std::max(1.0, (1 - share) * rows.tokens), .validation = share * rows.tokens};
+  std::optional<double> valid;
   if (!files.valid_labels.empty())
-    data.validation = size_of_rows(size_of_examples(files.valid_labels, request.given), of_token, draft).tokens;
+    valid = size_of_rows(size_of_examples(files.valid_labels, request.given), of_token, draft).tokens;
+  const DataSize data = data_size(rows.tokens, valid, files.valid_fraction);
   SizedDraft sized = choose_size(draft, tuning::kEncoderSizes, data, dummy_tokens_of_step, [&](PlanDraft& tried) {
     const RateRule scratch{.adam = tuning::kLabelRate, .adam_power = tuning::kLabelPower};
     const RateRule tuned{

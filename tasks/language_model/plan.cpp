@@ -27,13 +27,13 @@ TextSize size_of_texts(const Config::Data& data) {
 
 // Returns the size of the data in tokens.
 DataSize in_tokens(const Config& config, const TextSize& text, const TokenSize& token) {
-  const double of_token = token.bytes, all = text.bytes / of_token;
-  const bool has_valid = !config.data.valid.empty();
-  const double share = has_valid ? 0 : config.data.valid_fraction;
-  double validation = has_valid ? size_of_valid(config.data).bytes / of_token : all * share;
+  std::optional<double> valid;
+  if (!config.data.valid.empty()) valid = size_of_valid(config.data).bytes / token.bytes;
+  DataSize data = data_size(text.bytes / token.bytes, valid, config.data.valid_fraction);
   if (const auto most = static_cast<double>(config.data.valid_bytes); most > 0)
-    validation = std::min(validation, most / of_token);
-  return {.unique = all * (1 - share), .validation = validation, .token_worth = token_worth(token.vocab)};
+    data.validation = std::min(data.validation, most / token.bytes);
+  data.token_worth = token_worth(token.vocab);
+  return data;
 }
 
 void choose_context(PlanDraft& draft, const DataSize& data, const TextSize& text) {
@@ -65,9 +65,7 @@ void choose_documents(PlanDraft& draft) {
 void choose_validation(SizedDraft& sized, DataSize& data, double of_token) {
   const double most = most_validation(sized.tokens);
   PlanDraft& draft = sized.draft;
-  if (const std::int64_t batches = draft.integer("eval.batches"); batches > 0)
-    data.validation =
-        std::min(data.validation, static_cast<double>(batches) * tokens_of_evaluation_batch(draft.resolved()));
+  limit_validation(draft, data, tokens_of_evaluation_batch(draft.resolved()));
   if (data.validation <= most || draft.is_given("eval.batches") || draft.is_given("data.valid_bytes")) return;
   const std::string reason =
       fmt::format("{} tokens are evaluated in {:.0f} % of the time", amount(most), 100 * tuning::kEvaluationShare);

@@ -114,6 +114,11 @@ ParameterCounts count_parameters(const ResolvedConfig& config) {
   return count_parameters(*config.family().make_module(config.model.options, {.source = vocab, .target = vocab}));
 }
 
+DataSize data_size(double all, const std::optional<double>& valid, double valid_fraction) {
+  const double share = valid ? 0 : valid_fraction;
+  return {.unique = std::max(1.0, (1 - share) * all), .validation = valid.value_or(share * all)};
+}
+
 double steps_seconds(double minutes) { return 60 * minutes * tuning::kStepsShare; }
 
 std::string amount(double value) {
@@ -194,6 +199,11 @@ void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens) {
                !has_choice        ? "f32: this CPU has no products in bf16"
                : measured.empty() ? str_cat(numbers_of(settings[best]), ": this CPU has such products")
                                   : measured);
+}
+
+void limit_validation(const PlanDraft& draft, DataSize& data, double of_batch) {
+  if (const std::int64_t batches = draft.integer("eval.batches"); batches > 0)
+    data.validation = std::min(data.validation, static_cast<double>(batches) * of_batch);
 }
 
 void choose_dropout(SizedDraft& sized, const DataSize& data, const tuning::DropoutRule& rule) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "nn/module/module.h"
@@ -25,6 +26,10 @@ struct DataSize {
   double validation = 0;   // of one evaluation; 0: there is none
   double token_worth = 1;  // what a token counts for in the predicted loss (token_worth())
 };
+
+// Returns the size of data of `all` tokens. `valid` are the tokens of validation data; nullopt: there is none, and the
+// share data.valid_fraction of all is held out.
+DataSize data_size(double all, const std::optional<double>& valid, double valid_fraction);
 
 // Returns the number of tokens that a step of this configuration reads.
 using StepTokens = std::function<double(const ResolvedConfig&)>;
@@ -52,6 +57,9 @@ SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::ModelSize
 // exact one is clearly faster. The settings are measured from the least exact one on, each twice as in choose_size(),
 // up to the first that is clearly slower than the one before it.
 void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens);
+
+// Leaves of the validation data what eval.batches batches of `of_batch` tokens read, if that key is not 0.
+void limit_validation(const PlanDraft& draft, DataSize& data, double of_batch);
 
 // Chooses model.dropout by the passes over the data and the number of parameters.
 void choose_dropout(SizedDraft& sized, const DataSize& data, const tuning::DropoutRule& rule);

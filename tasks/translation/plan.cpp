@@ -127,10 +127,9 @@ Plan plan_translation(const PlanRequest& request) {
   draft.set_vocab(std::max(of_token.source.vocab, of_token.target.vocab));
   // Each sentence has an end.
   const auto tokens = [&](const PairSize& size) { return size.target.bytes / of_token.target.bytes + size.sentences; };
-  const std::optional<PairSize> valid = validation_pairs(request.given.data);
-  const double share = valid ? 0 : request.given.data.valid_fraction;
-  DataSize data{.unique = std::max(1.0, tokens(pairs) * (1 - share)),
-                .validation = valid ? tokens(*valid) : tokens(pairs) * share};
+  std::optional<double> valid;
+  if (const auto size = validation_pairs(request.given.data)) valid = tokens(*size);
+  DataSize data = data_size(tokens(pairs), valid, request.given.data.valid_fraction);
   const double of_source = pairs.mean(pairs.source.bytes / of_token.source.bytes + pairs.sentences),
                of_target = pairs.mean(tokens(pairs));
   draft.choose("model.context",
@@ -153,10 +152,7 @@ Plan plan_translation(const PlanRequest& request) {
   choose_matmul(sized, tokens_of_step);
   choose_micro_steps(sized.draft, sized.tokens, filled);
   const double step_tokens = tokens_of_step(sized.draft.resolved());
-  if (const std::int64_t batches = sized.draft.integer("eval.batches"); batches > 0) {  // each is a micro-step
-    const auto micro_steps = static_cast<double>(sized.draft.integer("train.accumulate"));
-    data.validation = std::min(data.validation, static_cast<double>(batches) * step_tokens / micro_steps);
-  }
+  limit_validation(sized.draft, data, step_tokens / static_cast<double>(sized.draft.integer("train.accumulate")));
   if (sized.draft.from_scratch()) {
     choose_dropout(sized, data, tuning::kPairDropout);
   } else {
