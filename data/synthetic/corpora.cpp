@@ -24,38 +24,53 @@ namespace tapeformer {
 
 namespace {
 
-// Defines the labels of the words in a grammar's text.
-struct Labels {
-  const Grammar& (*grammar)();
-  std::string_view (*of_slot)(std::string_view slot);  // the label of a slot's text; empty: the same as other words
-  std::string_view other;                              // empty: no label
-};
+using GrammarOf = const Grammar& (*)();
+using LabelOfSlot = std::string_view (*)(std::string_view slot);  // empty: the same as other words
 
-// The label of the word at [begin, end): the label of the first labelled slot in it.
-std::string_view label_at(const GrammarLine& line, const Labels& labels, std::size_t begin, std::size_t end) {
+// The label of the word at [begin, end): the label of the first labelled slot in it, or the other words' label.
+std::string_view label_at(const GrammarLine& line, LabelOfSlot of_slot, std::string_view other, std::size_t begin,
+                          std::size_t end) {
   for (const GrammarLine::Slot& slot : line.slots) {
-    const std::string_view label = labels.of_slot(slot.name);
+    const std::string_view label = of_slot(slot.name);
     if (!label.empty() && slot.begin < end && begin < slot.end) return label;
   }
-  return labels.other;
+  return other;
 }
 
-// A line of a grammar's text: each word with its label on a line, and an empty line.
-std::string labelled_words(const Labels& labels, RandomStream& random) {
-  const GrammarLine drawn = labels.grammar().generate(random);
+template <GrammarOf grammar>
+std::string grammar_line(RandomStream& random) {
+  return grammar().generate(random).text;
+}
+
+template <GrammarOf grammar>
+LineExpectation grammar_expectation() {
+  return grammar().expectation();
+}
+
+// A line of a grammar's text: each word with its label on a line, and an empty line. Words of no labelled slot have the
+// label O, or none.
+template <GrammarOf grammar, LabelOfSlot of_slot, bool others_are_o>
+std::string labelled_line(RandomStream& random) {
+  const GrammarLine drawn = grammar().generate(random);
   std::string text;
   for (std::size_t begin = 0, end; begin < drawn.text.size(); begin = end + 1) {
     end = drawn.text.find_first_of(" \n", begin);
-    const std::string_view label = label_at(drawn, labels, begin, end);
+    const std::string_view label = label_at(drawn, of_slot, others_are_o ? "O" : "", begin, end);
     text += str_cat(std::string_view(drawn.text).substr(begin, end - begin), label.empty() ? "" : "\t", label, '\n');
   }
   return text + '\n';
 }
 
+std::string_view stories_label(std::string_view slot) { return slot.find('.') == slot.npos ? "" : slot; }
+std::string_view cloze_label(std::string_view slot) { return slot == "animal" || slot == "place" ? slot : ""; }
+std::string_view senses_label(std::string_view slot) {
+  return slot == "colour" || slot == "place" || slot == "novice" ? slot : "";
+}
+
 struct Corpus {
   std::string_view name;
   std::string (*line)(RandomStream&);
-  LineExpectation (*expectation)();                                            // for plain text; null for parallel text
+  LineExpectation (*expectation)() = nullptr;                                  // for plain text; null for parallel text
   std::string (*labelled_line)(RandomStream&) = nullptr;                       // null if the corpus has no labels
   std::vector<AlignmentLink> (*alignment)(std::string_view source) = nullptr;  // null if the corpus has no alignment
   const MarkovChain& (*chain)() = nullptr;           // null if the corpus is not a Markov chain
@@ -65,64 +80,34 @@ struct Corpus {
   bool conversations = false;                        // the lines are conversations in JSON
 };
 
-std::string stories_line(RandomStream& random) { return stories_grammar().generate(random).text; }
-LineExpectation stories_expectation() { return stories_grammar().expectation(); }
-std::string_view stories_label(std::string_view slot) { return slot.find('.') == slot.npos ? "" : slot; }
-std::string labelled_stories_line(RandomStream& random) {
-  return labelled_words({stories_grammar, stories_label, "O"}, random);
-}
-
-std::string tales_line(RandomStream& random) { return tales_grammar().generate(random).text; }
-LineExpectation tales_expectation() { return tales_grammar().expectation(); }
-std::string labelled_tales_line(RandomStream& random) {
-  return labelled_words({tales_grammar, stories_label, "O"}, random);
-}
-
-std::string cloze_line(RandomStream& random) { return cloze_grammar().generate(random).text; }
-LineExpectation cloze_expectation() { return cloze_grammar().expectation(); }
-std::string_view cloze_label(std::string_view slot) { return slot == "animal" || slot == "place" ? slot : ""; }
-std::string labelled_cloze_line(RandomStream& random) {
-  return labelled_words({cloze_grammar, cloze_label, ""}, random);
-}
-
-std::string senses_line(RandomStream& random) { return senses_grammar().generate(random).text; }
-LineExpectation senses_expectation() { return senses_grammar().expectation(); }
-std::string_view senses_label(std::string_view slot) {
-  return slot == "colour" || slot == "place" || slot == "novice" ? slot : "";
-}
-std::string labelled_senses_line(RandomStream& random) {
-  return labelled_words({senses_grammar, senses_label, ""}, random);
-}
-
-std::string relations_line(RandomStream& random) { return relations_grammar().generate(random).text; }
-LineExpectation relations_expectation() { return relations_grammar().expectation(); }
-
-std::string paraphrases_line(RandomStream& random) { return paraphrases_grammar().generate(random).text; }
-
 constexpr std::array kCorpora = {
-    Corpus{"stories", stories_line, stories_expectation, labelled_stories_line},
-    Corpus{"tales", tales_line, tales_expectation, labelled_tales_line},
+    Corpus{"stories", grammar_line<stories_grammar>, grammar_expectation<stories_grammar>,
+           labelled_line<stories_grammar, stories_label, true>},
+    Corpus{"tales", grammar_line<tales_grammar>, grammar_expectation<tales_grammar>,
+           labelled_line<tales_grammar, stories_label, true>},
     Corpus{"markov", markov_line, markov_expectation, nullptr, nullptr, markov_chain},
     Corpus{"recall", recall_line, recall_expectation, labelled_recall_line},
     Corpus{"induction", induction_line, induction_expectation},
-    Corpus{"cloze", cloze_line, cloze_expectation, labelled_cloze_line},
-    Corpus{"senses", senses_line, senses_expectation, labelled_senses_line},
-    Corpus{"relations", relations_line, relations_expectation, nullptr, nullptr, nullptr, relations_analogies},
+    Corpus{"cloze", grammar_line<cloze_grammar>, grammar_expectation<cloze_grammar>,
+           labelled_line<cloze_grammar, cloze_label, false>},
+    Corpus{"senses", grammar_line<senses_grammar>, grammar_expectation<senses_grammar>,
+           labelled_line<senses_grammar, senses_label, false>},
+    Corpus{.name = "relations",
+           .line = grammar_line<relations_grammar>,
+           .expectation = grammar_expectation<relations_grammar>,
+           .analogies = relations_analogies},
     Corpus{"mappings", mappings_line, mappings_expectation},
-    Corpus{"reverse", reverse_line, nullptr, nullptr, reverse_alignment},
-    Corpus{"sort", sort_line, nullptr},
-    Corpus{"dates", dates_line, nullptr},
-    Corpus{"numbers", numbers_line, nullptr},
-    Corpus{"add", add_line, nullptr},
-    Corpus{"clauses", clauses_line, nullptr},
-    Corpus{"paraphrases", paraphrases_line, nullptr},
-    Corpus{.name = "shapes", .line = shapes_line, .expectation = nullptr, .image = shapes_image},
-    Corpus{.name = "parse", .line = parse_line, .expectation = nullptr, .phrases = parse_grammar},
-    Corpus{.name = "parse-ambiguous",
-           .line = ambiguous_parse_line,
-           .expectation = nullptr,
-           .phrases = ambiguous_parse_grammar},
-    Corpus{.name = "instructions", .line = instructions_line, .expectation = nullptr, .conversations = true},
+    Corpus{.name = "reverse", .line = reverse_line, .alignment = reverse_alignment},
+    Corpus{"sort", sort_line},
+    Corpus{"dates", dates_line},
+    Corpus{"numbers", numbers_line},
+    Corpus{"add", add_line},
+    Corpus{"clauses", clauses_line},
+    Corpus{"paraphrases", grammar_line<paraphrases_grammar>},
+    Corpus{.name = "shapes", .line = shapes_line, .image = shapes_image},
+    Corpus{.name = "parse", .line = parse_line, .phrases = parse_grammar},
+    Corpus{.name = "parse-ambiguous", .line = ambiguous_parse_line, .phrases = ambiguous_parse_grammar},
+    Corpus{.name = "instructions", .line = instructions_line, .conversations = true},
 };
 
 constexpr auto kNames = [] {

@@ -17,8 +17,7 @@ std::span<const std::string_view> corpus_names();
 
 // Line `line` of the corpus with its newline: a pure function of the seed and the line number. Lines are drawn
 // independently, so another line, of this seed or another one, may be the same. A line of a parallel corpus is source,
-// tab, target. All functions throw UsageError for an unknown name, and suggest the nearest known
-// name.
+// tab, target. All functions throw UsageError for an unknown name, and suggest the nearest known name.
 std::string corpus_line(std::string_view name, std::int64_t line, std::uint64_t seed);
 // The lines 0 … lines - 1. Throws UsageError for fewer than one line.
 std::string generate_corpus(std::string_view name, std::int64_t lines, std::uint64_t seed);
