@@ -24,8 +24,7 @@ std::string describe(std::int32_t code_point) {
 }  // namespace
 
 CharTokenizer::CharTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabulary)), unknown_(special("<unk>")) {
-  for (std::int32_t id = 0; id < vocab_size(); ++id) {
-    if (!is_ordinary(id)) continue;
+  for (const std::int32_t id : ordinary_ids()) {
     const std::string& token = tokens()[id];
     const Utf8Char c = token.empty() ? Utf8Char{kInvalidUtf8, 0} : read_utf8(token, 0);
     check(c.code_point != kInvalidUtf8 && static_cast<std::size_t>(c.length) == token.size(), "token ", id,

@@ -97,6 +97,15 @@ std::vector<std::int32_t> Vocabulary::extra_ids() const {
   return ids;
 }
 
+std::vector<std::int32_t> Vocabulary::ordinary_ids() const {
+  std::vector<std::int32_t> ids;
+  const std::vector<std::int32_t> extra = extra_ids();
+  for (std::int32_t id = 0; id < std::ssize(tokens); ++id) {
+    if (!std::ranges::binary_search(extra, id)) ids.push_back(id);
+  }
+  return ids;
+}
+
 Tokenizer::Tokenizer(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)), extra_ids_(vocabulary_.extra_ids()) {}
 
 // Plain text cut at the wanted tokens: of those that begin first, at the longest. The white space that a token takes

@@ -68,8 +68,11 @@ struct Vocabulary {
   std::map<std::int32_t, SpecialTokenFlags> special_flags = {};  // of special tokens that have one
   TextFrame frame = {};
 
-  // The ids of tokens that the model itself does not have: special ones, and added ones that are not ordinary.
+  // The ids of tokens that the model itself does not have, ascending: special ones, and added ones that are not
+  // ordinary.
   std::vector<std::int32_t> extra_ids() const;
+  // All others.
+  std::vector<std::int32_t> ordinary_ids() const;
 };
 
 // What a tokenizer.json says, and files of tiktoken and GPT-2 do not.
@@ -129,6 +132,7 @@ class Tokenizer {
   const TextFrame& frame() const { return vocabulary_.frame; }
   // Whether a token is one of the model: neither special nor added beside it.
   bool is_ordinary(std::int32_t id) const;
+  std::vector<std::int32_t> ordinary_ids() const { return vocabulary_.ordinary_ids(); }
 
   // The same tokenizer always gives the same text.
   std::string to_json() const;
@@ -152,8 +156,6 @@ class Tokenizer {
   explicit Tokenizer(Vocabulary vocabulary);
 
   const std::vector<std::string>& tokens() const { return vocabulary_.tokens; }
-  // Vocabulary::extra_ids(), ascending.
-  std::span<const std::int32_t> extra_ids() const { return extra_ids_; }
 
  private:
   struct Part;
@@ -178,7 +180,7 @@ class Tokenizer {
   virtual void encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const = 0;
 
   Vocabulary vocabulary_;
-  std::vector<std::int32_t> extra_ids_;
+  std::vector<std::int32_t> extra_ids_;  // of the vocabulary
 };
 
 }  // namespace tapeformer

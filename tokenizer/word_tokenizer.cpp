@@ -8,9 +8,7 @@ namespace tapeformer {
 WordTokenizer::WordTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabulary)) {
   check(special("<unk>").has_value(), "a word tokenizer needs the special token <unk>");
   unknown_ = *special("<unk>");
-  for (std::int32_t id = 0; id < vocab_size(); ++id) {
-    if (is_ordinary(id)) id_of_.emplace(tokens()[id], id);
-  }
+  for (const std::int32_t id : ordinary_ids()) id_of_.emplace(tokens()[id], id);
 }
 
 void WordTokenizer::encode_plain(std::string_view text, std::size_t, std::vector<std::int32_t>& ids) const {

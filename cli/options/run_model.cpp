@@ -74,12 +74,4 @@ void warn_of_unknown(std::span<const std::int32_t> ids, const Tokenizer& tokeniz
   warn_of_unknown(count_unknown(ids, tokenizer), std::ssize(ids), tokenizer, what);
 }
 
-std::vector<std::int32_t> ordinary_ids(const Tokenizer& tokenizer) {
-  std::vector<std::int32_t> ids;
-  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
-    if (tokenizer.is_ordinary(id)) ids.push_back(id);
-  }
-  return ids;
-}
-
 }  // namespace tapeformer::cli

@@ -48,7 +48,4 @@ std::vector<std::int32_t> beginning_tokens(const TrainedLanguageModel& run, std:
 void warn_of_unknown(std::int64_t unknown, std::int64_t tokens, const Tokenizer& tokenizer, std::string_view what);
 void warn_of_unknown(std::span<const std::int32_t> ids, const Tokenizer& tokenizer, std::string_view what);
 
-// The tokens of the tokenizer's model, without special and added ones.
-std::vector<std::int32_t> ordinary_ids(const Tokenizer& tokenizer);
-
 }  // namespace tapeformer::cli

@@ -15,7 +15,7 @@ BpeTokenizer::BpeTokenizer(Vocabulary vocabulary, std::vector<BpeMerge> merges, 
     : Tokenizer(std::move(vocabulary)),
       pattern_(pattern),
       composes_(composes),
-      table_(std::move(merges), ids_of_bytes(tokens(), extra_ids())) {
+      table_(std::move(merges), ids_of_bytes(tokens(), ordinary_ids())) {
   for (const std::string& token : tokens()) lengths_.push_back(static_cast<std::uint32_t>(token.size()));
   for (const BpeMerge& merge : table_.merges()) {
     check(lengths_[merge.result] == lengths_[merge.left] + lengths_[merge.right], "the merge of the tokens ",
@@ -26,8 +26,8 @@ BpeTokenizer::BpeTokenizer(Vocabulary vocabulary, std::vector<BpeMerge> merges, 
   for (const AddedToken& token : added_tokens()) added.insert(token.id);
   const EncoderPool::Lease encoder = encoders_.take(table_, lengths_);
   std::vector<std::int32_t> ids;
-  for (std::int32_t id = 0; id < vocab_size(); ++id) {
-    if (!is_ordinary(id) || added.contains(id)) continue;
+  for (const std::int32_t id : ordinary_ids()) {
+    if (added.contains(id)) continue;
     ids.clear();
     if (find_unknown_byte(tokens()[id]) == std::string_view::npos) encoder->encode(tokens()[id], ids);
     if (ids.size() != 1) unmerged_.emplace(tokens()[id], id);

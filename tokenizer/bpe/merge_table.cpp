@@ -6,12 +6,11 @@
 namespace tapeformer {
 
 std::array<std::int32_t, 256> ids_of_bytes(std::span<const std::string> tokens,
-                                           std::span<const std::int32_t> extra_ids) {
+                                           std::span<const std::int32_t> ordinary_ids) {
   std::array<std::int32_t, 256> id_of_byte;
   id_of_byte.fill(-1);
-  for (std::int32_t id = 0; id < static_cast<std::int32_t>(tokens.size()); ++id) {
-    if (tokens[id].size() != 1 || std::binary_search(extra_ids.begin(), extra_ids.end(), id)) continue;
-    id_of_byte[static_cast<std::uint8_t>(tokens[id][0])] = id;
+  for (const std::int32_t id : ordinary_ids) {
+    if (tokens[id].size() == 1) id_of_byte[static_cast<std::uint8_t>(tokens[id][0])] = id;
   }
   return id_of_byte;
 }

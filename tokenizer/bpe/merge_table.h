@@ -17,9 +17,9 @@ struct BpeMerge {
   friend bool operator==(const BpeMerge&, const BpeMerge&) = default;
 };
 
-// The token of each byte, or -1. `extra_ids`, ascending, are tokens that are not ordinary and do not count.
+// The token of each byte, or -1. Only `ordinary_ids` count.
 std::array<std::int32_t, 256> ids_of_bytes(std::span<const std::string> tokens,
-                                           std::span<const std::int32_t> extra_ids);
+                                           std::span<const std::int32_t> ordinary_ids);
 
 class MergeTable {
  public:

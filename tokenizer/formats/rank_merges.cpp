@@ -39,15 +39,11 @@ std::optional<std::pair<std::int32_t, std::int32_t>> last_pair(std::string_view 
 
 RankMerges merges_of_ranks(const Vocabulary& vocabulary) {
   const std::vector<std::string>& tokens = vocabulary.tokens;
-  const std::vector<std::int32_t> extra_ids = vocabulary.extra_ids();
-  const auto id_of_byte = ids_of_bytes(tokens, extra_ids);
+  std::vector<std::int32_t> by_length = vocabulary.ordinary_ids();
+  const auto id_of_byte = ids_of_bytes(tokens, by_length);
   for (int byte = 0; byte < 256; ++byte) check(id_of_byte[byte] >= 0, "byte ", byte, " has no token");
   // Shorter tokens first, since a token is merged from shorter ones, whatever their ranks.
-  std::vector<std::int32_t> by_length;
-  for (std::int32_t id = 0; id < static_cast<std::int32_t>(tokens.size()); ++id) {
-    const bool is_ordinary = !std::binary_search(extra_ids.begin(), extra_ids.end(), id);
-    if (is_ordinary && tokens[id].size() > 1) by_length.push_back(id);
-  }
+  std::erase_if(by_length, [&](std::int32_t id) { return tokens[id].size() < 2; });
   std::sort(by_length.begin(), by_length.end(), [&](std::int32_t a, std::int32_t b) {
     return std::pair(tokens[a].size(), a) < std::pair(tokens[b].size(), b);
   });

@@ -1,6 +1,5 @@
 #include "tokenizer/formats/written_bpe.h"
 
-#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -48,10 +47,8 @@ std::unique_ptr<BpeTokenizer> bpe_of_written(const Vocabulary& written, const st
   for (AddedToken& token : vocabulary.added) {
     token.ordinary = token.ordinary && read_bytes(token.text).has_value();
   }
-  const std::vector<std::int32_t> extra_ids = vocabulary.extra_ids();
   std::unordered_map<std::string_view, std::int32_t> ordinary;
-  for (std::int32_t id = 0; id < static_cast<std::int32_t>(written.tokens.size()); ++id) {
-    if (std::binary_search(extra_ids.begin(), extra_ids.end(), id)) continue;
+  for (const std::int32_t id : vocabulary.ordinary_ids()) {
     const auto bytes = read_bytes(written.tokens[id]);
     check(bytes && !bytes->empty(), where_tokens, ": token ", id, " is not made of GPT-2's byte-level characters");
     vocabulary.tokens[id] = *bytes;

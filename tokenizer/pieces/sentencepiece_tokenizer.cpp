@@ -21,10 +21,8 @@ std::optional<int> hex_digit(char c) {
 // Returns the vocabulary with the bytes of the tokens in place of their written form. Those of a normalized added token
 // begin with the space that a normalizer puts before it, since it is found only behind one.
 Vocabulary to_bytes(Vocabulary vocabulary, const SentencePieceRules& rules) {
-  const std::vector<std::int32_t> extra = vocabulary.extra_ids();
-  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+  for (const std::int32_t id : vocabulary.ordinary_ids()) {
     std::string& token = vocabulary.tokens[id];
-    if (std::ranges::binary_search(extra, static_cast<std::int32_t>(id))) continue;
     const std::optional<char> byte = rules.byte_fallback ? byte_of_token(token) : std::nullopt;
     token = byte ? std::string(1, *byte) : replace_all(token, kSpaceSign, " ");
   }
@@ -57,12 +55,10 @@ struct SentencePieceTokenizer::Symbols {
   std::vector<std::int32_t> byte_ids = std::vector<std::int32_t>(256, -1);
 
   Symbols(const Vocabulary& written, const Pairs& pairs, const SentencePieceRules& rules) {
-    const std::vector<std::int32_t> extra = written.extra_ids();
     const auto count = static_cast<std::int32_t>(written.tokens.size());
     std::unordered_map<std::string_view, std::int32_t> ordinary;
-    for (std::int32_t id = 0; id < count; ++id) {
+    for (const std::int32_t id : written.ordinary_ids()) {
       const std::string& token = written.tokens[id];
-      if (std::ranges::binary_search(extra, id)) continue;
       const std::optional<char> byte = rules.byte_fallback ? byte_of_token(token) : std::nullopt;
       if (byte) {
         byte_ids[static_cast<unsigned char>(*byte)] = id;

@@ -50,9 +50,7 @@ std::string decoded(const std::string& written, const WordPieceRules& rules) {
 }
 
 Vocabulary to_decoded(Vocabulary vocabulary, const WordPieceRules& rules) {
-  const std::vector<std::int32_t> extra = vocabulary.extra_ids();
-  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
-    if (std::ranges::binary_search(extra, static_cast<std::int32_t>(id))) continue;
+  for (const std::int32_t id : vocabulary.ordinary_ids()) {
     vocabulary.tokens[id] = decoded(vocabulary.tokens[id], rules);
   }
   return vocabulary;
@@ -88,8 +86,7 @@ std::string normalize_for_bert(std::string_view text, const BertRules& rules) {
 
 WordPieceTokenizer::WordPieceTokenizer(const Vocabulary& written, WordPieceRules rules)
     : Tokenizer(to_decoded(written, rules)), written_(written.tokens), rules_(std::move(rules)) {
-  for (std::int32_t id = 0; id < vocab_size(); ++id) {
-    if (!is_ordinary(id)) continue;
+  for (const std::int32_t id : ordinary_ids()) {
     const std::string_view token = written_[id];
     beginnings_.emplace(token, id);
     if (token.starts_with(rules_.prefix)) insides_.emplace(token.substr(rules_.prefix.size()), id);

@@ -73,7 +73,7 @@ std::vector<AttentionText> of_language_model(const AttentionArguments& arguments
   if (arguments.heads) {
     check(ids.size() > 1, "attention: --heads: expected a text of at least 2 tokens, got 1");
     const WindowOptions window{.context = std::ssize(ids)};
-    add_heads(text, study_heads(*run.model, ids, window, ordinary_ids(*run.tokenizer), show_progress));
+    add_heads(text, study_heads(*run.model, ids, window, run.tokenizer->ordinary_ids(), show_progress));
   }
   if (!arguments.by_position.empty()) text.by_position = loss_by_position(arguments, run);
   return {text};

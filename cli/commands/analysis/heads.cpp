@@ -27,8 +27,7 @@ HeadStudy study_language_model(const HeadsArguments& arguments) {
   const TrainedLanguageModel run = open_run<TrainedLanguageModel>(arguments.run, {.matmul = arguments.matmul});
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const EncodedText text = read_text(arguments.text, run, *run.tokenizer, warn);
-  const std::vector<std::int32_t> ordinary = ordinary_ids(*run.tokenizer);
-  return study_heads(*run.model, text.ids, {.batch = arguments.batch}, ordinary, show_progress);
+  return study_heads(*run.model, text.ids, {.batch = arguments.batch}, run.tokenizer->ordinary_ids(), show_progress);
 }
 
 HeadStudy study_masked_model(const HeadsArguments& arguments) {
