@@ -31,7 +31,7 @@ struct Tokenizer::Part {
 struct Tokenizer::WantedToken {
   std::string text;
   std::int32_t id;
-  bool lstrip, rstrip;
+  TokenFlags flags;
 };
 
 // A text, cut into the special and added tokens in it and the plain text between them. No plain text is longer than a
@@ -41,19 +41,16 @@ class Tokenizer::Parts {
   Parts(const Tokenizer& tokenizer, std::string_view text, bool allow_special, Place place)
       : tokenizer_(tokenizer), place_(place) {
     std::vector<WantedToken> first, second;
-    const auto want = [&](std::int32_t id, const std::string& content, bool is_normalized, bool lstrip, bool rstrip) {
-      if (!is_normalized) return first.push_back({content, id, lstrip, rstrip});
+    const auto want = [&](std::int32_t id, const std::string& content, const TokenFlags& flags) {
+      if (!flags.normalized) return first.push_back({content, id, flags});
       std::string normal = tokenizer.normalized(content, false).value_or(content);
       if (normal.empty()) return;  // a normalized text cannot have it
-      second.push_back({std::move(normal), id, lstrip, rstrip});
+      second.push_back({std::move(normal), id, flags});
     };
     for (const std::int32_t id : tokenizer.special_ids()) {
-      const SpecialTokenFlags flags = tokenizer.special_flags(id);
-      if (allow_special) want(id, tokenizer.tokens()[id], flags.normalized, flags.lstrip, flags.rstrip);
+      if (allow_special) want(id, tokenizer.tokens()[id], tokenizer.special_flags(id));
     }
-    for (const AddedToken& token : tokenizer.added_tokens()) {
-      want(token.id, token.text, token.normalized, token.lstrip, token.rstrip);
-    }
+    for (const AddedToken& token : tokenizer.added_tokens()) want(token.id, token.text, token.flags);
     for (const Part& part : find_tokens({text, 0, -1}, first)) {
       if (part.id >= 0) {
         parts_.push_back(part);
@@ -131,10 +128,11 @@ std::vector<Tokenizer::Part> Tokenizer::find_tokens(const Part& part, std::span<
     }
     // A token that takes the white space before it begins behind what the last one has taken. There may be nothing left
     // of it: then it gives no id.
-    const std::size_t first = found && found->lstrip ? std::max(begin, white_space_begin(text, begin, at)) : at;
+    const std::size_t first = found && found->flags.lstrip ? std::max(begin, white_space_begin(text, begin, at)) : at;
     if (first > begin) parts.push_back({text.substr(begin, first - begin), part.offset + begin, -1});
     if (!found) break;
-    const std::size_t behind = at + found->text.size(), end = found->rstrip ? white_space_end(text, behind) : behind;
+    const std::size_t behind = at + found->text.size(),
+                      end = found->flags.rstrip ? white_space_end(text, behind) : behind;
     if (first < end) {
       parts.push_back({text.substr(first, end - first), part.offset + first, found->id});
       begin = end;
@@ -255,9 +253,9 @@ bool Tokenizer::is_ordinary(std::int32_t id) const {
   return !std::binary_search(extra_ids_.begin(), extra_ids_.end(), id);
 }
 
-SpecialTokenFlags Tokenizer::special_flags(std::int32_t id) const {
+TokenFlags Tokenizer::special_flags(std::int32_t id) const {
   const auto found = vocabulary_.special_flags.find(id);
-  return found == vocabulary_.special_flags.end() ? SpecialTokenFlags() : found->second;
+  return found == vocabulary_.special_flags.end() ? TokenFlags() : found->second;
 }
 
 bool Tokenizer::is_special(std::int32_t id) const {

@@ -37,19 +37,21 @@ class InvalidUtf8 : public Error {
       : Error(str_cat(kind, " tokenizer: invalid UTF-8 at byte ", at, "; a bpe tokenizer takes any bytes")) {}
 };
 
-// A token of Hugging Face's added_tokens that is not special: it is found in every text before the text is split.
-struct AddedToken {
-  std::int32_t id = 0;
-  std::string text;         // what is found in the text; usually the bytes of the token
-  bool normalized = false;  // found only in what the tokens that are not normalized leave over
-  bool ordinary = false;    // also a token of the model, which merges may use
+// How a token of Hugging Face's added_tokens, special or not, is found in a text.
+struct TokenFlags {
+  bool normalized = false;  // only in what the tokens that are not normalized leave over
   bool lstrip = false;      // white space before it in the text belongs to it
   bool rstrip = false;      // white space after it too
+
+  bool strips() const { return lstrip || rstrip; }
 };
 
-// The same flags of a special token.
-struct SpecialTokenFlags {
-  bool normalized = false, lstrip = false, rstrip = false;
+// One that is not special: it is found in every text before the text is split.
+struct AddedToken {
+  std::int32_t id = 0;
+  std::string text;  // what is found in the text; usually the bytes of the token
+  TokenFlags flags = {};
+  bool ordinary = false;  // also a token of the model, which merges may use
 };
 
 // The special tokens that the programs of a published model put around a text. encode() does not: each command puts the
@@ -65,7 +67,7 @@ struct Vocabulary {
   std::vector<std::string> tokens;
   std::vector<std::int32_t> special_ids;
   std::vector<AddedToken> added = {};
-  std::map<std::int32_t, SpecialTokenFlags> special_flags = {};  // of special tokens that have one
+  std::map<std::int32_t, TokenFlags> special_flags = {};  // of special tokens that have one
   TextFrame frame = {};
 
   // The ids of tokens that the model itself does not have, ascending: special ones, and added ones that are not
@@ -128,7 +130,7 @@ class Tokenizer {
   std::span<const std::int32_t> special_ids() const { return vocabulary_.special_ids; }
   bool is_special(std::int32_t id) const;
   std::span<const AddedToken> added_tokens() const { return vocabulary_.added; }
-  SpecialTokenFlags special_flags(std::int32_t id) const;
+  TokenFlags special_flags(std::int32_t id) const;
   const TextFrame& frame() const { return vocabulary_.frame; }
   // Whether a token is one of the model: neither special nor added beside it.
   bool is_ordinary(std::int32_t id) const;

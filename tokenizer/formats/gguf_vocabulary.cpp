@@ -156,16 +156,17 @@ std::unique_ptr<Tokenizer> read_scored(const GgufVocabulary& from) {
 GgufVocabulary vocabulary_of(const Tokenizer& tokenizer, const std::vector<std::string>& written) {
   GgufVocabulary out{.model = "gpt2", .tokens = written};
   out.types.assign(written.size(), Type::normal);
+  const auto check_flags = [](const TokenFlags& flags, std::string_view kind, std::string_view token) {
+    check(!flags.strips(), "the ", kind, " token ", show(token),
+          " takes white space with it (lstrip, rstrip), for which GGUF has no place");
+  };
   for (const std::int32_t id : tokenizer.special_ids()) {
     out.types[id] = tokenizer.unknown_id() == id ? Type::unknown : Type::control;
-    const SpecialTokenFlags flags = tokenizer.special_flags(id);
-    check(!flags.lstrip && !flags.rstrip, "the special token ", show(tokenizer.token_bytes(id)),
-          " takes white space with it (lstrip, rstrip), for which GGUF has no place");
+    check_flags(tokenizer.special_flags(id), "special", tokenizer.token_bytes(id));
   }
   for (const AddedToken& token : tokenizer.added_tokens()) {
     out.types[token.id] = Type::user_defined;
-    check(!token.lstrip && !token.rstrip, "the added token ", show(token.text),
-          " takes white space with it (lstrip, rstrip), for which GGUF has no place");
+    check_flags(token.flags, "added", token.text);
   }
   const TextFrame& frame = tokenizer.frame();
   check(frame.before.size() <= 1 && frame.after.size() <= 1, "the tokenizer puts ", frame.before.size(), " and ",
@@ -221,7 +222,7 @@ void write_normalized_tokens(const SentencePieceTokenizer& pieces, GgufVocabular
   if (rules.place == SentencePieceRules::Place::metaspace) return;
   bool any = false;
   for (const AddedToken& token : pieces.added_tokens()) {
-    if (!token.normalized) continue;
+    if (!token.flags.normalized) continue;
     out.tokens[token.id] = replace_all(token.text, kSpaceSign, " ");
     any = true;
   }

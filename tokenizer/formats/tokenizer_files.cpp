@@ -51,8 +51,8 @@ bool is_json(const fs::path& path, std::string_view text) {
 std::vector<std::string> rules_without_place(const Tokenizer& tokenizer, std::string_view files) {
   const auto* const bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer);
   const bool has_flags = std::ranges::any_of(tokenizer.special_ids(), [&](std::int32_t id) {
-    const SpecialTokenFlags flags = tokenizer.special_flags(id);
-    return flags.normalized || flags.lstrip || flags.rstrip;
+    const TokenFlags flags = tokenizer.special_flags(id);
+    return flags.normalized || flags.strips();
   });
   std::vector<std::string> lines;
   const auto add = [&](bool lost, std::string_view what, std::string_view effect) {

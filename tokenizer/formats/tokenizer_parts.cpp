@@ -96,23 +96,19 @@ Vocabulary read_vocabulary(const json& file, const json& vocab) {
       check(listed.insert(content).second, where, " is listed twice");
       const auto [other, is_new] = by_id.try_emplace(id, content);
       check(is_new || other->second == content, where, " has the id ", id, " of the token ", show(other->second));
-      const bool lstrip = flag_of(entry, "lstrip", false, where), rstrip = flag_of(entry, "rstrip", false, where);
-      if (flag_of(entry, "special", true, where)) {
+      const bool special = flag_of(entry, "special", true, where);
+      const TokenFlags flags{flag_of(entry, "normalized", !special, where), flag_of(entry, "lstrip", false, where),
+                             flag_of(entry, "rstrip", false, where)};
+      if (special) {
         vocabulary.special_ids.push_back(id);
-        const SpecialTokenFlags flags{flag_of(entry, "normalized", false, where), lstrip, rstrip};
-        if (flags.normalized || lstrip || rstrip) vocabulary.special_flags[id] = flags;
+        if (flags.normalized || flags.strips()) vocabulary.special_flags[id] = flags;
         continue;
       }
       check(safe_cut(content, 1) == content.size(), where,
             ": white space behind a letter or a digit is not supported in a token that is not special");
-      check(!rstrip || safe_cut(content + " ", 1) > content.size(), where,
+      check(!flags.rstrip || safe_cut(content + " ", 1) > content.size(), where,
             ": rstrip is not supported behind a letter or a digit in a token that is not special");
-      vocabulary.added.push_back({.id = id,
-                                  .text = content,
-                                  .normalized = flag_of(entry, "normalized", true, where),
-                                  .ordinary = in_vocab != vocab.end(),
-                                  .lstrip = lstrip,
-                                  .rstrip = rstrip});
+      vocabulary.added.push_back({id, content, flags, in_vocab != vocab.end()});
     }
   }
   std::ranges::sort(vocabulary.special_ids);

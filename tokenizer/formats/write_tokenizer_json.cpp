@@ -31,9 +31,14 @@ ordered_json split_to_bytes(SplitPattern pattern) {
   return {{"type", "Sequence"}, {"pretokenizers", ordered_json::array({split(regex_of(pattern)), byte_level(false)})}};
 }
 
-ordered_json added_token(const AddedToken& token, bool special) {
-  return {{"id", token.id},         {"content", token.text},          {"single_word", false}, {"lstrip", token.lstrip},
-          {"rstrip", token.rstrip}, {"normalized", token.normalized}, {"special", special}};
+ordered_json added_token(std::int32_t id, std::string_view text, const TokenFlags& flags, bool special) {
+  return {{"id", id},
+          {"content", text},
+          {"single_word", false},
+          {"lstrip", flags.lstrip},
+          {"rstrip", flags.rstrip},
+          {"normalized", flags.normalized},
+          {"special", special}};
 }
 
 // The first id that added_tokens alone lists: that of the first added token behind all tokens of the model. In
@@ -78,15 +83,11 @@ ordered_json bpe_model(const BpeTokenizer& tokenizer, const std::vector<std::str
 ordered_json added_tokens_of(const Tokenizer& tokenizer) {
   std::map<std::int32_t, ordered_json> by_id;
   for (const std::int32_t id : tokenizer.special_ids()) {
-    const SpecialTokenFlags flags = tokenizer.special_flags(id);
-    by_id[id] = added_token({.id = id,
-                             .text = std::string(tokenizer.token_bytes(id)),
-                             .normalized = flags.normalized,
-                             .lstrip = flags.lstrip,
-                             .rstrip = flags.rstrip},
-                            true);
+    by_id[id] = added_token(id, tokenizer.token_bytes(id), tokenizer.special_flags(id), true);
   }
-  for (const AddedToken& token : tokenizer.added_tokens()) by_id[token.id] = added_token(token, false);
+  for (const AddedToken& token : tokenizer.added_tokens()) {
+    by_id[token.id] = added_token(token.id, token.text, token.flags, false);
+  }
   ordered_json added = ordered_json::array();
   for (auto& [id, token] : by_id) added.push_back(std::move(token));
   return added;

@@ -31,7 +31,7 @@ Vocabulary to_bytes(Vocabulary vocabulary, const SentencePieceRules& rules) {
   for (const AddedToken& token : vocabulary.added) {
     if (token.ordinary) continue;
     vocabulary.tokens[token.id] =
-        (puts_spaces && token.normalized ? " " : "") + replace_all(token.text, kSpaceSign, " ");
+        (puts_spaces && token.flags.normalized ? " " : "") + replace_all(token.text, kSpaceSign, " ");
   }
   return vocabulary;
 }
@@ -149,15 +149,12 @@ SentencePieceTokenizer::SentencePieceTokenizer(Vocabulary& written, Pairs& merge
   if (!rules_.unknown.empty() && unknown != written_.end()) {
     unknown_ = static_cast<std::int32_t>(unknown - written_.begin());
   }
-  const auto strips = [](const auto& token) { return token.normalized && (token.lstrip || token.rstrip); };
-  for (const std::int32_t id : special_ids()) {
-    check(!strips(special_flags(id)), "added_tokens: token \"", written_[id],
-          "\": lstrip and rstrip are not supported ", "in a normalized token here");
-  }
-  for (const AddedToken& token : added_tokens()) {
-    check(!strips(token), "added_tokens: token \"", token.text,
-          "\": lstrip and rstrip are not supported in a normalized ", "token here");
-  }
+  const auto check_flags = [](const TokenFlags& flags, std::string_view token) {
+    check(!flags.normalized || !flags.strips(), "added_tokens: token \"", token,
+          "\": lstrip and rstrip are not supported in a normalized token here");
+  };
+  for (const std::int32_t id : special_ids()) check_flags(special_flags(id), written_[id]);
+  for (const AddedToken& token : added_tokens()) check_flags(token.flags, token.text);
   check(rules_.byte_fallback || unknown_, "model.unk_token: the token \"", rules_.unknown,
         "\" is not in the vocabulary");
 }
