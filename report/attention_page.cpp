@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/text/replace_all.h"
 #include "core/text/utf8.h"
 #include "core/text/visible_text.h"
 #include "report/page.h"
@@ -61,11 +62,8 @@ std::vector<std::string> all_visible(const std::vector<std::string>& tokens) {
 }
 
 std::string xml(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    escaped += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : std::string(1, c);
-  }
-  return escaped;
+  const std::string signs = replace_all(replace_all(text, "&", "&amp;"), "\"", "&quot;");
+  return replace_all(replace_all(signs, "<", "&lt;"), ">", "&gt;");
 }
 
 // About how many pixels a text in a font of 12 pixels is wide, at the most.

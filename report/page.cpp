@@ -6,36 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "core/text/replace_all.h"
 
 namespace tapeformer {
 namespace {
 
-std::string escaped(std::string_view text) {
-  std::string html;
-  for (const char c : text) {
-    if (c == '<') {
-      html += "&lt;";
-    } else if (c == '&') {
-      html += "&amp;";
-    } else {
-      html += c;
-    }
-  }
-  return html;
-}
+std::string escaped(std::string_view text) { return replace_all(replace_all(text, "&", "&amp;"), "<", "&lt;"); }
 
 // Returns JSON that cannot contain the end of a script.
-std::string script_json(const nlohmann::ordered_json& data) {
-  std::string json;
-  for (const char c : dump_json(data)) {
-    if (c == '<') {
-      json += "\\u003c";
-    } else {
-      json += c;
-    }
-  }
-  return json;
-}
+std::string script_json(const nlohmann::ordered_json& data) { return replace_all(dump_json(data), "<", "\\u003c"); }
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "core/text/split_at.h"
 #include "data/grammars/stories_grammar.h"
 
 namespace tapeformer {
@@ -62,28 +63,24 @@ const Animals kAnimals[] = {
 };
 // clang-format on
 
-std::vector<std::string> split(std::string_view list) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < list.size(); begin += words.back().size() + 1) {
-    words.emplace_back(list.substr(begin, list.find(' ', begin) - begin));
-  }
-  return words;
-}
-
 std::vector<GrammarVariable> tales_variables() {
   GrammarVariable hero{"hero", {"name", "he", "He", "him", "his", "His"}, {}};
-  for (const std::string& name : split(kGirls)) hero.rows.push_back({1, {name, "she", "She", "her", "her", "Her"}});
-  for (const std::string& name : split(kBoys)) hero.rows.push_back({1, {name, "he", "He", "him", "his", "His"}});
+  for (const std::string_view name : split_at(kGirls, ' ')) {
+    hero.rows.push_back({1, {std::string(name), "she", "She", "her", "her", "Her"}});
+  }
+  for (const std::string_view name : split_at(kBoys, ' ')) {
+    hero.rows.push_back({1, {std::string(name), "he", "He", "him", "his", "His"}});
+  }
   GrammarVariable animal{"animal", {"kind", "home", "food", "went"}, {}}, friend_of_hero{"friend", {"kind"}, {}};
   for (const Animals& alike : kAnimals) {
-    for (const std::string& kind : split(alike.kinds)) {
-      animal.rows.push_back({1, {kind, alike.home, alike.food, alike.went}});
-      friend_of_hero.rows.push_back({1, {kind}});
+    for (const std::string_view kind : split_at(alike.kinds, ' ')) {
+      animal.rows.push_back({1, {std::string(kind), alike.home, alike.food, alike.went}});
+      friend_of_hero.rows.push_back({1, {std::string(kind)}});
     }
   }
   GrammarVariable colour{"colour", {"name"}, {}}, toy{"toy", {"name"}, {}};
-  for (const std::string& name : split(kColours)) colour.rows.push_back({1, {name}});
-  for (const std::string& name : split(kToys)) toy.rows.push_back({1, {name}});
+  for (const std::string_view name : split_at(kColours, ' ')) colour.rows.push_back({1, {std::string(name)}});
+  for (const std::string_view name : split_at(kToys, ' ')) toy.rows.push_back({1, {std::string(name)}});
   return {hero, animal, colour, toy, friend_of_hero};
 }
 

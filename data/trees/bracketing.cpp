@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/text/lines.h"
+#include "core/text/replace_all.h"
 
 namespace tapeformer {
 namespace {
@@ -85,17 +86,7 @@ std::string_view bare_label(std::string_view label) {
 }
 
 // A word as the Penn Treebank writes it, in which a bracket would be one of the tree.
-std::string treebank_word(std::string_view word) {
-  std::string text;
-  for (const char c : word) {
-    if (c == '(' || c == ')') {
-      text += c == '(' ? "-LRB-" : "-RRB-";
-    } else {
-      text += c;
-    }
-  }
-  return text;
-}
+std::string treebank_word(std::string_view word) { return replace_all(replace_all(word, "(", "-LRB-"), ")", "-RRB-"); }
 
 bool is_root(std::string_view label) { return label.empty() || label == "TOP" || label == "ROOT"; }
 
