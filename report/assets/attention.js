@@ -1,7 +1,7 @@
 // Shows the attention of every head: all heads small, one large, as a matrix and as lines between tokens.
 "use strict";
 (() => {
-  const {data, element, number} = tapeformer;
+  const {data, element, number, shape} = tapeformer;
   const blue = "47,126,216";
 
   // Adds to the heads of a stack the mean of each layer's heads and, if the queries are the keys, the rollout (Abnar &
@@ -53,13 +53,6 @@
     return element("div", {className: "wide"}, element("table", {className: "grid"}, head, ...rows));
   }
 
-  const space = "http://www.w3.org/2000/svg";
-  function shape(name, attributes, text) {
-    const made = document.createElementNS(space, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    if (text !== undefined) made.textContent = text;
-    return made;
-  }
   const reading = element("p", {className: "reading"});
   function read(i, j) {
     reading.textContent = `“${state.map.queries[i]}” looks at “${state.map.keys[j]}” with ${chosen().weights[i][j]}`;

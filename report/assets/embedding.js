@@ -1,19 +1,11 @@
 // Vectors as a map of two dimensions, the cosines of all pairs, and the vectors of positions.
 "use strict";
 (() => {
-  const {data, element, number, heatMap} = tapeformer;
+  const {data, element, number, shape, heatMap} = tapeformer;
   const labels = data.labels, count = labels.length;
   const short = (text) => text.length > 28 ? text.slice(0, 27) + "…" : text;
   const cosine = (i, j) => data.cosines[Math.max(i, j)][Math.min(i, j)];
   const share = (value) => Math.round(100 * value) + " %";
-
-  const space = "http://www.w3.org/2000/svg";
-  function shape(name, attributes, ...children) {
-    const made = document.createElementNS(space, name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...children);
-    return made;
-  }
 
   // The map: the wheel zooms at the pointer, dragging moves the map, and a point or the arrow keys choose a text.
   const width = 640, height = 480, margin = 40;

@@ -40,16 +40,11 @@
   function curves(part) {
     const names = Object.keys(part.curves), place = element("div", {className: "chart"});
     const reading = element("div", {className: "reading quiet"}, part.x_name);
-    const legend = names.map((name, i) => {
-      const swatch = element("span", {className: "swatch"});
-      swatch.style.background = colours[i % colours.length];
-      return element("label", {}, swatch, name);
-    });
+    const legend = tapeformer.legend(names.map((name, i) => [name, colours[i % colours.length]]));
     document.body.append(element("div", {className: "values curves"}, element("div", {className: "name"}, part.name),
-      element("div", {className: "legend"}, ...legend), place, reading));
+      legend, place, reading));
     const graph = new Dygraph(place, part.x.map((x, i) => [x, ...names.map((name) => part.curves[name][i])]), {
-      labels: ["x", ...names], colors: colours, legend: "never", strokeWidth: 1.5,
-      gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)", axisLabelFontSize: 12,
+      labels: ["x", ...names], colors: colours, ...tapeformer.chart_style, strokeWidth: 1.5,
       axes: {y: {axisLabelWidth: 64, ticker: tapeformer.ticker()}, x: {axisLabelWidth: 68, ticker: tapeformer.ticker()}}, animatedZooms: false,
       highlightCallback: (event, x, points) => {
         reading.textContent = `${part.x_name} ${number(x)}` + points.map((point) => `  ·  ${point.name} ${digits(point.yval)}`).join("");

@@ -10,6 +10,29 @@ const tapeformer = {
     return made;
   },
 
+  // The same in an SVG image: shape("circle", {r: 4}, child, …)
+  shape(name, attributes, ...children) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  },
+
+  // What all charts have in common.
+  chart_style: {gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)", axisLabelFontSize: 12, legend: "never"},
+
+  // The colour of a curve, before its name.
+  swatch(colour, dashed) {
+    const made = this.element("span", {className: dashed ? "swatch dashed" : "swatch"});
+    made.style.background = colour;
+    return made;
+  },
+
+  // The names of curves with their colours: [[name, colour, whether it is dashed], …]
+  legend(curves) {
+    return this.element("div", {className: "legend"}, ...curves.map(([name, ...look]) => this.element("label", {}, this.swatch(...look), name)));
+  },
+
   // A text for dygraphs, which reads the labels of axes and ticks as HTML.
   html(text) {
     return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");

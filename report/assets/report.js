@@ -97,9 +97,7 @@
         toggle.checked ? state.hidden_layers.delete(part.label) : state.hidden_layers.add(part.label);
         draw_all();
       });
-      const swatch = element("span", {className: "swatch"});
-      swatch.style.background = part.colour;
-      return element("label", {}, toggle, swatch, part.label);
+      return element("label", {}, toggle, tapeformer.swatch(part.colour), part.label);
     }));
   }
 
@@ -138,8 +136,7 @@
       colors: lines.map((line) => line.colour),
       visibility: lines.map(shown),
       series: Object.fromEntries(lines.map((line) => [line.label, style(line)])),
-      connectSeparatedPoints: true, legend: "never", logscale: state.log && chart.parts[0].keys.some((key) => key.includes("loss")),
-      gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)", axisLabelFontSize: 12,
+      ...tapeformer.chart_style, connectSeparatedPoints: true, logscale: state.log && chart.parts[0].keys.some((key) => key.includes("loss")),
       axes: {y: {axisLabelWidth: 64, ticker: tapeformer.ticker()}, x: {axisLabelWidth: 68, ticker: tapeformer.ticker()}},
       dateWindow: state.zoom ?? whole(), xlabel: axes[state.axis].label, animatedZooms: false,
       highlightCallback: (event, x, points) => show(x, points), unhighlightCallback: hint,
@@ -190,9 +187,7 @@
         toggle.checked ? state.hidden.delete(index) : state.hidden.add(index);
         draw_all();
       });
-      const swatch = element("span", {className: "swatch"});
-      swatch.style.background = colour(index);
-      if (dashes(index)) swatch.classList.add("dashed");
+      const swatch = tapeformer.swatch(colour(index), dashes(index));
       const time = Math.max(run.last.elapsed_s ?? 0, last(run.eval.elapsed_s) ?? 0);
       rows.push([element("label", {}, toggle, swatch), run.name + (data.runs.length > 1 ? " #" + (index + 1) : ""),
         number(run.last.step ?? null), number(run.last.tokens ?? null), tapeformer.duration(time),

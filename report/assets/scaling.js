@@ -43,18 +43,13 @@
       if (!rows.has(x)) rows.set(x, new Array(series.length).fill(null));
       rows.get(x)[column] = values.map(Math.log10);
     }));
-    const legend = element("div", {className: "legend"}, ...series.map(([name], i) => {
-      const swatch = element("span", {className: "swatch"});
-      swatch.style.background = colours[i];
-      return element("label", {}, swatch, name);
-    }));
+    const legend = tapeformer.legend(series.map(([name], i) => [name, colours[i]]));
     document.body.append(element("section", {}, element("h2", {}, formula(law)), facts(law), legend, place, reading));
     const power = (value) => short(10 ** value), ticks = tapeformer.ticker((place) => 10 ** place);
     const dots = {drawPoints: true, strokeWidth: 0, pointSize: 4};
     const graph = new Dygraph(place, [...rows].sort((a, b) => a[0] - b[0]).map(([x, values]) => [Math.log10(x), ...values]), {
       labels: ["x", ...series.map(([name]) => name)], colors: colours, customBars: true, connectSeparatedPoints: true, strokeWidth: 1.8,
-      fillAlpha: .2, legend: "never", xlabel: axes[law.of[0]], gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)",
-      axisLabelFontSize: 12, series: Object.fromEntries(series.slice(1).map(([name]) => [name, dots])),
+      fillAlpha: .2, ...tapeformer.chart_style, xlabel: axes[law.of[0]], series: Object.fromEntries(series.slice(1).map(([name]) => [name, dots])),
       axes: {y: {axisLabelWidth: 64, ticker: ticks}, x: {axisLabelWidth: 68, ticker: ticks, pixelsPerLabel: 80}},
       highlightCallback: (event, x, points) => {
         reading.replaceChildren(`${law.of[0]} ${power(x)}` + points.map((point) => `  ·  ${point.name} ${power(point.yval)}`).join(""));

@@ -14,11 +14,7 @@
     return data.groups.map(({group}, place) => ({v: place, label: tapeformer.html(short(group))})).filter(({v}) => v % apart === 0);
   };
   const place = element("div", {className: "chart"}), reading = element("div", {className: "reading quiet"});
-  const legend = element("div", {className: "legend"}, ...lines.map(([name, , colour]) => {
-    const swatch = element("span", {className: "swatch"});
-    swatch.style.background = colour;
-    return element("label", {}, swatch, name);
-  }));
+  const legend = tapeformer.legend(lines.map(([name, , colour]) => [name, colour]));
   // A curve over one group would be a point at the edge of an empty chart.
   document.body.append(element("h1", {}, data.title), ...(data.groups.length > 1 ? [place, legend, reading] : []),
     tapeformer.table([["group", "questions", "right", "per token", "per byte", "chance", "best possible"],
@@ -27,9 +23,8 @@
   if (data.groups.length < 2) return;
   const rows = data.groups.map((group, i) => [at(group, i), ...lines.map(([, key]) => 100 * (group[key] ?? NaN))]);
   const graph = new Dygraph(place, rows.sort((a, b) => a[0] - b[0]), {
-    labels: ["group", ...lines.map(([name]) => name)], colors: lines.map(([, , colour]) => colour), legend: "never",
-    drawPoints: true, pointSize: 3, strokeWidth: 1.8, xlabel: "group", ylabel: "right, %", valueRange: [0, 102],
-    gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)", axisLabelFontSize: 12,
+    labels: ["group", ...lines.map(([name]) => name)], colors: lines.map(([, , colour]) => colour),
+    ...tapeformer.chart_style, drawPoints: true, pointSize: 3, strokeWidth: 1.8, xlabel: "group", ylabel: "right, %", valueRange: [0, 102],
     xRangePad: 8, axes: {x: {axisLabelWidth: 96, ticker: numeric ? tapeformer.ticker() : names}},
     highlightCallback: (event, x, points) => {
       reading.replaceChildren(`group ${numeric ? number(x) : data.groups[x].group}`, ...points.map((point) => `  ·  ${point.name} ${number(point.yval)} %`));

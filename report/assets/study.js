@@ -40,20 +40,14 @@
     if (rows.size < 2) return;
     const xs = [...rows.keys()].sort((a, b) => a - b), {axis, dateWindow} = x_axis(xs, wide);
     const place = element("div", {className: "chart"}), reading = element("div", {className: "reading quiet"});
-    const legend = element("div", {className: "legend"}, ...lines.map((line, index) => {
-      const swatch = element("span", {className: "swatch"});
-      swatch.style.background = colour(index);
-      if (dashed(index)) swatch.classList.add("dashed");
-      return element("label", {}, swatch, line.name);
-    }));
+    const legend = tapeformer.legend(lines.map((line, index) => [line.name, colour(index), dashed(index)]));
     document.body.append(element("section", {}, element("h2", {}, title), place, legend, reading));
     const names = lines.map((line, index) => line.name + " ".repeat(index));  // that differ
     graphs.push(new Dygraph(place, xs.map((x) => [x, ...rows.get(x)]), {
       labels: ["x", ...names], dateWindow,
       series: Object.fromEntries(names.map((name, index) => [name, {strokePattern: dashed(index) ? [6, 3] : null}])), colors: lines.map((_, index) => colour(index)),
       customBars: true, connectSeparatedPoints: true, drawPoints: rows.size < 40, pointSize: 2.5, strokeWidth: 1.8, fillAlpha: .15,
-      legend: "never", xlabel: tapeformer.html(x_label), gridLineColor: "rgba(128,128,128,.25)", axisLineColor: "rgba(128,128,128,.6)",
-      axisLabelFontSize: 12, axes: {y: {axisLabelWidth: 64, ticker: tapeformer.ticker()}, x: axis},
+      ...tapeformer.chart_style, xlabel: tapeformer.html(x_label), axes: {y: {axisLabelWidth: 64, ticker: tapeformer.ticker()}, x: axis},
       highlightCallback: (event, x, points) => {
         reading.replaceChildren(`${x_label} ${number(x)}`);
         for (const point of points) reading.append(`  ·  ${point.name.trim()} ${number(point.yval)}`);

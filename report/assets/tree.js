@@ -2,16 +2,9 @@
 // closed that bracket; pointing at a word shows it for the word.
 "use strict";
 (() => {
-  const {data, element} = tapeformer;
+  const {data, element, shape} = tapeformer;
   const kLevel = 46, kGap = 14;  // pixels
   const ruler = element("canvas").getContext("2d");
-
-  const svg = (name, attributes, ...children) => {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...children);
-    return made;
-  };
 
   // The nodes of a tree from its parts, whether they fit or not: what is not closed ends with the text.
   function nodes_of(parts) {
@@ -67,7 +60,7 @@
         return [span, " "];
       }));
     function add(node) {
-      const text = svg("text", {x: node.x, y: node.y, class: node.label ? "label" : "word"}, node.text);
+      const text = shape("text", {x: node.x, y: node.y, class: node.label ? "label" : "word"}, node.text);
       const read = () => {
         if (chosen) chosen.classList.remove("chosen");
         (chosen = text).classList.add("chosen");
@@ -78,7 +71,7 @@
       texts.push(text);
       height = Math.max(height, node.y + 14);
       for (const child of node.children) {
-        lines.push(svg("line", {x1: node.x, y1: node.y + 5, x2: child.x, y2: child.y - 14}));
+        lines.push(shape("line", {x1: node.x, y1: node.y + 5, x2: child.x, y2: child.y - 14}));
         add(child);
       }
     }
@@ -88,7 +81,7 @@
     }
     return element("section", {}, element("h2", {}, tree.words.join(" ")),
       ...(tree.broken ? [element("p", {className: "broken"}, "No tree: " + tree.broken)] : []),
-      element("div", {className: "wide"}, svg("svg", {width: width + kGap, height}, ...lines, ...texts)), panel);
+      element("div", {className: "wide"}, shape("svg", {width: width + kGap, height}, ...lines, ...texts)), panel);
   }
 
   document.body.append(element("h1", {}, data.title), ...data.trees.map(draw));
