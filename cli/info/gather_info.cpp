@@ -191,9 +191,6 @@ ResolvedConfig read_config(const InfoRequest& request, const std::optional<RunFo
 void compute(Info& info, const ObjectiveData& data) {
   const ResolvedConfig& config = info.config;
   info.costs = model_costs(config, data);
-  info.weight_bytes = 4 * info.costs.total;
-  info.gradient_bytes = 4 * info.costs.learning;
-  info.optimizer_bytes = info.costs.optimizer_bytes;
   info.machine_bytes = machine_memory_bytes();
   info.machine_flops = machine_peak_flops(matmul_precision(config), thread_count());
   info.step_seconds = info.step_flops() / (kUsualShare * info.machine_flops);

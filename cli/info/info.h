@@ -33,7 +33,6 @@ struct Info {
   std::string no_data;              // the reason why the data is not read; empty if it is read
   std::string vocab_origin;         // where the size of the vocabulary comes from
   ModelCosts costs;
-  std::int64_t weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;
   std::int64_t machine_bytes = 0;
   double machine_flops = 0;  // operations per second of the machine's matrix products
   std::optional<DryRun> dry_run = std::nullopt;
@@ -41,7 +40,7 @@ struct Info {
   std::vector<Advice> advice = {};
   std::optional<MeasuredRun> measured = std::nullopt;
 
-  std::int64_t state_bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes; }
+  std::int64_t state_bytes() const { return costs.weight_bytes() + costs.gradient_bytes() + costs.optimizer_bytes; }
   std::int64_t peak_bytes() const { return dry_run ? dry_run->peak_bytes : state_bytes(); }
   bool fits() const { return peak_bytes() <= machine_bytes; }
   std::optional<double> evaluation_seconds() const { return dry_run ? dry_run->evaluation_seconds : std::nullopt; }
@@ -83,8 +82,8 @@ struct InfoRequest {
 };
 // Throws UsageError for a configuration that is not valid, and Error for a run or data that cannot be read.
 Info gather_info(const InfoRequest& request);
-// The facts as an object and as a text for people.
 
+// The facts as an object and as a text for people.
 nlohmann::ordered_json info_json(const Info& info);
 std::string info_text(const Info& info);
 

@@ -42,9 +42,12 @@ Json memory_json(const Info& info) {
     peak = info.dry_run->peak_bytes;
     other = *peak - info.state_bytes() - *activations;
   }
-  return {{"weights", info.weight_bytes},      {"gradients", info.gradient_bytes},
-          {"optimizer", info.optimizer_bytes}, {"activations", json_of(activations)},
-          {"other", json_of(other)},           {"peak", json_of(peak)},
+  return {{"weights", info.costs.weight_bytes()},
+          {"gradients", info.costs.gradient_bytes()},
+          {"optimizer", info.costs.optimizer_bytes},
+          {"activations", json_of(activations)},
+          {"other", json_of(other)},
+          {"peak", json_of(peak)},
           {"machine", info.machine_bytes}};
 }
 

@@ -68,9 +68,9 @@ std::string advice_text(const Info& info) {
 
 std::string memory_text(const Info& info) {
   Table table = facts();
-  table.add({"weights", mebibytes(info.weight_bytes)});
-  table.add({"gradients", mebibytes(info.gradient_bytes)});
-  table.add({"state of " + info.config.optimizer.name, mebibytes(info.optimizer_bytes)});
+  table.add({"weights", mebibytes(info.costs.weight_bytes())});
+  table.add({"gradients", mebibytes(info.costs.gradient_bytes())});
+  table.add({"state of " + info.config.optimizer.name, mebibytes(info.costs.optimizer_bytes)});
   if (!info.dry_run) {
     table.add({"together", mebibytes(info.state_bytes()), "activations come on top"});
   } else {

@@ -93,12 +93,7 @@ ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data) 
   const Module* const model = shape.model.get();
   std::vector<ModelPart> parts = family.parts;
   parts.insert(parts.end(), shape.parts.begin(), shape.parts.end());
-  ModelCosts costs{.vocab = vocabulary.target,
-                   .parts = {},
-                   .layers = count_layers(*model, config.model.options),
-                   .total = 0,
-                   .optimizer_bytes = 0,
-                   .learning = 0};
+  ModelCosts costs{.vocab = vocabulary.target, .parts = {}, .layers = count_layers(*model, config.model.options)};
   const ParameterCounts counts = count_parameters(*model);
   costs.total = counts.all;
   costs.non_embedding = counts.non_embedding;

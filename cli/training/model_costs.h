@@ -35,6 +35,9 @@ struct ModelCosts {
   // is assumed to read equally many source tokens; fine-tuning, examples of the mean length. Attention is left out
   // where the length of its rows is unknown: for batches by tokens, and for documents.
   double flops_per_token = 0;
+
+  std::int64_t weight_bytes() const { return 4 * total; }
+  std::int64_t gradient_bytes() const { return 4 * learning; }
 };
 
 // The costs of the model that the configuration trains on this data, including the task's classifier, if there is one.

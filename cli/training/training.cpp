@@ -98,7 +98,7 @@ std::unique_ptr<ObjectiveData> prepare_unless_stopped(const ResolvedConfig& conf
 // Throws Error if the machine has no room for what every step of the training needs, before the model takes it.
 // Activations come on top.
 void require_memory(const ModelCosts& costs, const Communicator& ranks) {
-  const std::int64_t bytes = 4 * (costs.total + costs.learning) + costs.optimizer_bytes / ranks.size();
+  const std::int64_t bytes = costs.weight_bytes() + costs.gradient_bytes() + costs.optimizer_bytes / ranks.size();
   const std::int64_t memory = machine_memory_bytes();
   const auto gib = [](std::int64_t count) { return static_cast<double>(count) / (1 << 30); };
   check(bytes < memory, "the training needs ", gib(bytes),
