@@ -185,4 +185,7 @@ class Tokenizer {
   std::vector<std::int32_t> extra_ids_;  // of the vocabulary
 };
 
+// Returns a text of Tokenizer::to_json() without the part that describes Tokenizer::frame().
+std::string without_frame(std::string_view json);
+
 }  // namespace tapeformer

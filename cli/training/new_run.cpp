@@ -8,7 +8,6 @@
 #include "data/chat/chat_format.h"
 #include "tasks/common/shared_tasks.h"
 #include "tasks/plan/speed.h"
-#include "tokenizer/text_frame.h"
 #include "tokenizer/tokenizer.h"
 #include "train/loop/initial_weights.h"
 

@@ -6,7 +6,6 @@
 #include "tokenizer/formats/pieces_json.h"
 #include "tokenizer/formats/tokenizer_json.h"
 #include "tokenizer/formats/written_bpe.h"
-#include "tokenizer/text_frame.h"
 
 namespace tapeformer {
 namespace {
