@@ -149,11 +149,11 @@ StudyMeasure read_measure(Fields fields) {
     measure.take = read_take(fields);
   } else {
     measure.value = fields.text("value");
-    if (!command->is_array() || command->empty()) fail_usage(fields.where(), ": command: expected a list of words");
-    for (const Json& word : *command) {
-      if (!word.is_string()) fail_usage(fields.where(), ": command: expected a list of words");
-      measure.command.push_back(word.get<std::string>());
+    const auto is_word = [](const Json& word) { return word.is_string(); };
+    if (!command->is_array() || command->empty() || !std::all_of(command->begin(), command->end(), is_word)) {
+      fail_usage(fields.where(), ": command: expected a list of words");
     }
+    measure.command = command->get<std::vector<std::string>>();
   }
   fields.end();
   return measure;
@@ -166,14 +166,10 @@ StudyVariant read_variant(Fields fields) {
   return variant;
 }
 
-void require_variant(const Study& study, const std::string& name, const std::string& where) {
-  if (std::ranges::count(study.variants, name, &StudyVariant::name) > 0) return;
-  fail_usage(where, ": no variant has the name ", name);
-}
-
-void require_measure(const Study& study, const std::string& name, const std::string& where) {
-  if (std::ranges::count(study.measures, name, &StudyMeasure::name) > 0) return;
-  fail_usage(where, ": no measure has the name ", name);
+// Throws UsageError if none has the name. `what` is "variant" or "measure".
+template <class Named>
+void require_name(const std::vector<Named>& all, const std::string& name, const std::string& where, const char* what) {
+  if (std::ranges::count(all, name, &Named::name) == 0) fail_usage(where, ": no ", what, " has the name ", name);
 }
 
 StudyCheck read_check(Fields fields, const Study& study) {
@@ -191,14 +187,14 @@ StudyCheck read_check(Fields fields, const Study& study) {
     if (check.other_measure != measure) fail_usage(fields.where(), ": than_measure needs a variant beside it");
   } else if (other.is_string()) {
     check.other_variant = other.get<std::string>();
-    require_variant(study, check.other_variant, fields.where());
+    require_name(study.variants, check.other_variant, fields.where(), "variant");
   } else {
     fail_usage(fields.where(), ": expected a variant's name or a number after ", check.lower ? "below" : "above");
   }
   check.margin = fields.number("by").value_or(0);
-  require_variant(study, check.variant, fields.where());
-  require_measure(study, check.measure, fields.where());
-  require_measure(study, check.other_measure, fields.where());
+  require_name(study.variants, check.variant, fields.where(), "variant");
+  require_name(study.measures, check.measure, fields.where(), "measure");
+  require_name(study.measures, check.other_measure, fields.where(), "measure");
   fields.end();
   return check;
 }
