@@ -23,7 +23,8 @@ std::string describe(std::int32_t code_point) {
 
 }  // namespace
 
-CharTokenizer::CharTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabulary)), unknown_(special("<unk>")) {
+CharTokenizer::CharTokenizer(Vocabulary vocabulary) : Tokenizer(std::move(vocabulary)) {
+  unknown_ = special("<unk>");
   for (const std::int32_t id : ordinary_ids()) {
     const std::string& token = tokens()[id];
     const Utf8Char c = token.empty() ? Utf8Char{kInvalidUtf8, 0} : read_utf8(token, 0);

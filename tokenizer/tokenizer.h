@@ -99,7 +99,7 @@ class Tokenizer {
   // an empty text, for a pretoken of more than 64 bytes, and for a byte without a token.
   virtual std::vector<std::vector<std::int32_t>> merge_steps(std::string_view /*text*/) const { return {}; }
   // The id that encode() gives for what has no token; nothing if there is no such id.
-  virtual std::optional<std::int32_t> unknown_id() const { return std::nullopt; }
+  std::optional<std::int32_t> unknown_id() const { return unknown_; }
 
   // Special tokens that are written in the text become their ids only if allow_special; otherwise they are plain text.
   // Added tokens always become their ids: of those that begin first, the longest. char throws InvalidUtf8,
@@ -158,6 +158,7 @@ class Tokenizer {
   explicit Tokenizer(Vocabulary vocabulary);
 
   const std::vector<std::string>& tokens() const { return vocabulary_.tokens; }
+  std::optional<std::int32_t> unknown_;  // set by the kinds that have it
 
  private:
   struct Part;

@@ -12,13 +12,11 @@ class WordTokenizer : public Tokenizer {
   // Throws Error when <unk> is not among the special tokens.
   explicit WordTokenizer(Vocabulary vocabulary);
   std::string kind() const override { return "word"; }
-  std::optional<std::int32_t> unknown_id() const override { return unknown_; }
 
  private:
   void encode_plain(std::string_view text, std::size_t offset, std::vector<std::int32_t>& ids) const override;
 
   std::unordered_map<std::string_view, std::int32_t> id_of_;
-  std::int32_t unknown_;
 };
 
 }  // namespace tapeformer

@@ -43,7 +43,6 @@ class SentencePieceTokenizer : public Tokenizer {
   SentencePieceTokenizer(Vocabulary written, Pairs merges, SentencePieceRules rules);
   std::string kind() const override { return "sentencepiece"; }
   std::int64_t merge_count() const override { return std::ssize(merges_); }
-  std::optional<std::int32_t> unknown_id() const override { return unknown_; }
   const std::vector<std::string>& written() const { return written_; }
   const Pairs& merges() const { return merges_; }
   const SentencePieceRules& rules() const { return rules_; }
@@ -59,7 +58,6 @@ class SentencePieceTokenizer : public Tokenizer {
   std::vector<std::string> written_;
   Pairs merges_;
   SentencePieceRules rules_;
-  std::optional<std::int32_t> unknown_;
   // The symbols that are no tokens, with ids after those of the vocabulary: single bytes and beginnings of characters.
   std::vector<std::string> parts_;
   MergeTable table_;

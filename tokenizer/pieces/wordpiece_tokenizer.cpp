@@ -124,7 +124,7 @@ void WordPieceTokenizer::encode_plain(std::string_view text, std::size_t, std::v
 
 void WordPieceTokenizer::encode_word(std::string_view word, std::vector<std::int32_t>& ids) const {
   const auto begins_character = [](char c) { return !is_continuation_byte(c); };
-  if (std::ranges::count_if(word, begins_character) > rules_.most_characters) return ids.push_back(unknown_);
+  if (std::ranges::count_if(word, begins_character) > rules_.most_characters) return ids.push_back(*unknown_);
   const std::size_t first = ids.size();
   for (std::size_t begin = 0; begin < word.size();) {
     const auto& tokens = begin == 0 ? beginnings_ : insides_;
@@ -137,7 +137,7 @@ void WordPieceTokenizer::encode_word(std::string_view word, std::vector<std::int
     }
     if (found == tokens.end()) {
       ids.resize(first);
-      return ids.push_back(unknown_);
+      return ids.push_back(*unknown_);
     }
     ids.push_back(found->second);
     begin = end;

@@ -35,7 +35,6 @@ class WordPieceTokenizer : public Tokenizer {
   // `written` has the tokens as files write them. Throws Error if the unknown token is not among them.
   WordPieceTokenizer(const Vocabulary& written, WordPieceRules rules);
   std::string kind() const override { return "wordpiece"; }
-  std::optional<std::int32_t> unknown_id() const override { return unknown_; }
   const std::vector<std::string>& written() const { return written_; }
   const WordPieceRules& rules() const { return rules_; }
 
@@ -47,7 +46,6 @@ class WordPieceTokenizer : public Tokenizer {
 
   std::vector<std::string> written_;
   WordPieceRules rules_;
-  std::int32_t unknown_ = 0;
   // The tokens of the model that begin words, and the others.
   std::unordered_map<std::string_view, std::int32_t> beginnings_, insides_;
   std::size_t longest_ = 0;  // bytes of the longest token
