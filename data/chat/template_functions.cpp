@@ -11,7 +11,9 @@ namespace tapeformer {
 namespace {
 
 using Arguments = TemplateArguments;
-using Function = TemplateValue (*)(const TemplateValue&, const Arguments&);
+using Value = const TemplateValue&;
+using Given = const Arguments&;
+using Function = TemplateValue (*)(Value, Given);
 
 struct NamedFunction {
   std::string_view name;
@@ -91,35 +93,29 @@ TemplateValue end_item(const TemplateValue& value, bool first) {
 }
 
 const NamedFunction kFilters[] = {
-    {"trim",
-     {"chars"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue { return stripped(printed(v), a, true, true); }},
-    {"length", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {length_of(v)}; }},
-    {"count", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {length_of(v)}; }},
+    {"trim", {"chars"}, [](Value v, Given a) -> TemplateValue { return stripped(printed(v), a, true, true); }},
+    {"length", {}, [](Value v, Given) -> TemplateValue { return {length_of(v)}; }},
+    {"count", {}, [](Value v, Given) -> TemplateValue { return {length_of(v)}; }},
     {"default",
      {"default_value", "boolean"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+     [](Value v, Given a) -> TemplateValue {
        const TemplateValue* const boolean = argument(a, 1, "boolean");
        const bool replaces = v.is_undefined() || (boolean && is_true(*boolean) && !is_true(v));
        const TemplateValue* const other = argument(a, 0, "default_value");
        return !replaces ? v : other ? *other : TemplateValue{std::string()};
      }},
-    {"tojson", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {json_of(v)}; }},
-    {"upper",
-     {},
-     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {with_ascii(printed(v), ::toupper)}; }},
-    {"lower",
-     {},
-     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {with_ascii(printed(v), ::tolower)}; }},
-    {"string", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {printed(v)}; }},
-    {"safe", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return v; }},
-    {"list", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return make_list(items_of(v)); }},
-    {"first", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return end_item(v, true); }},
-    {"last", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return end_item(v, false); }},
-    {"items", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return items_pairs(v); }},
+    {"tojson", {}, [](Value v, Given) -> TemplateValue { return {json_of(v)}; }},
+    {"upper", {}, [](Value v, Given) -> TemplateValue { return {with_ascii(printed(v), ::toupper)}; }},
+    {"lower", {}, [](Value v, Given) -> TemplateValue { return {with_ascii(printed(v), ::tolower)}; }},
+    {"string", {}, [](Value v, Given) -> TemplateValue { return {printed(v)}; }},
+    {"safe", {}, [](Value v, Given) -> TemplateValue { return v; }},
+    {"list", {}, [](Value v, Given) -> TemplateValue { return make_list(items_of(v)); }},
+    {"first", {}, [](Value v, Given) -> TemplateValue { return end_item(v, true); }},
+    {"last", {}, [](Value v, Given) -> TemplateValue { return end_item(v, false); }},
+    {"items", {}, [](Value v, Given) -> TemplateValue { return items_pairs(v); }},
     {"join",
      {"d"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+     [](Value v, Given a) -> TemplateValue {
        const TemplateValue* const separator = argument(a, 0, "d");
        std::string text;
        const TemplateList items = items_of(v);
@@ -131,51 +127,35 @@ const NamedFunction kFilters[] = {
      }},
     {"replace",
      {"old", "new"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+     [](Value v, Given a) -> TemplateValue {
        return make_string(replaced_text(printed(v), text_of(required(a, 0, "old")), text_of(required(a, 1, "new"))));
      }},
 };
 
 const NamedFunction kMethods[] = {
-    {"strip",
-     {"chars"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue { return stripped(text_of(v), a, true, true); }},
-    {"lstrip",
-     {"chars"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue { return stripped(text_of(v), a, true, false); }},
-    {"rstrip",
-     {"chars"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue { return stripped(text_of(v), a, false, true); }},
+    {"strip", {"chars"}, [](Value v, Given a) -> TemplateValue { return stripped(text_of(v), a, true, true); }},
+    {"lstrip", {"chars"}, [](Value v, Given a) -> TemplateValue { return stripped(text_of(v), a, true, false); }},
+    {"rstrip", {"chars"}, [](Value v, Given a) -> TemplateValue { return stripped(text_of(v), a, false, true); }},
     {"startswith",
      {"prefix"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       return {text_of(v).starts_with(text_of(required(a, 0, "prefix")))};
-     }},
+     [](Value v, Given a) -> TemplateValue { return {text_of(v).starts_with(text_of(required(a, 0, "prefix")))}; }},
     {"endswith",
      {"suffix"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       return {text_of(v).ends_with(text_of(required(a, 0, "suffix")))};
-     }},
+     [](Value v, Given a) -> TemplateValue { return {text_of(v).ends_with(text_of(required(a, 0, "suffix")))}; }},
     {"split",
      {"sep"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       return split_text(text_of(v), text_of(required(a, 0, "sep")));
-     }},
+     [](Value v, Given a) -> TemplateValue { return split_text(text_of(v), text_of(required(a, 0, "sep"))); }},
     {"replace",
      {"old", "new"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+     [](Value v, Given a) -> TemplateValue {
        return make_string(replaced_text(text_of(v), text_of(required(a, 0, "old")), text_of(required(a, 1, "new"))));
      }},
-    {"upper",
-     {},
-     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {with_ascii(text_of(v), ::toupper)}; }},
-    {"lower",
-     {},
-     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {with_ascii(text_of(v), ::tolower)}; }},
-    {"items", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return items_pairs(v); }},
+    {"upper", {}, [](Value v, Given) -> TemplateValue { return {with_ascii(text_of(v), ::toupper)}; }},
+    {"lower", {}, [](Value v, Given) -> TemplateValue { return {with_ascii(text_of(v), ::tolower)}; }},
+    {"items", {}, [](Value v, Given) -> TemplateValue { return items_pairs(v); }},
     {"get",
      {"key", "default"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
+     [](Value v, Given a) -> TemplateValue {
        check(v.dict() != nullptr, "get: expected a dictionary, got ", kind_of(v));
        TemplateValue found = attribute(v, text_of(required(a, 0, "key")));
        const TemplateValue* const other = argument(a, 1, "default");
@@ -184,62 +164,42 @@ const NamedFunction kMethods[] = {
 };
 
 const NamedFunction kTests[] = {
-    {"defined", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {!v.is_undefined()}; }},
-    {"undefined", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.is_undefined()}; }},
-    {"none",
-     {},
-     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<std::nullptr_t>() != nullptr}; }},
-    {"string", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.string() != nullptr}; }},
-    {"mapping", {}, [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.dict() != nullptr}; }},
+    {"defined", {}, [](Value v, Given) -> TemplateValue { return {!v.is_undefined()}; }},
+    {"undefined", {}, [](Value v, Given) -> TemplateValue { return {v.is_undefined()}; }},
+    {"none", {}, [](Value v, Given) -> TemplateValue { return {v.get<std::nullptr_t>() != nullptr}; }},
+    {"string", {}, [](Value v, Given) -> TemplateValue { return {v.string() != nullptr}; }},
+    {"mapping", {}, [](Value v, Given) -> TemplateValue { return {v.dict() != nullptr}; }},
     {"iterable",
      {},
-     [](const TemplateValue& v, const Arguments&) -> TemplateValue {
-       return {v.string() || v.list() || v.dict() || v.is_undefined()};
-     }},
+     [](Value v, Given) -> TemplateValue { return {v.string() || v.list() || v.dict() || v.is_undefined()}; }},
     {"sequence",
      {},
-     [](const TemplateValue& v, const Arguments&) -> TemplateValue {
-       return {v.string() || v.list() || v.dict() || v.is_undefined()};
-     }},
-    {"boolean",
-     {},
-     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<bool>() != nullptr}; }},
+     [](Value v, Given) -> TemplateValue { return {v.string() || v.list() || v.dict() || v.is_undefined()}; }},
+    {"boolean", {}, [](Value v, Given) -> TemplateValue { return {v.get<bool>() != nullptr}; }},
     {"number",
      {},
-     [](const TemplateValue& v, const Arguments&) -> TemplateValue {
-       return {v.get<std::int64_t>() || v.get<double>() || v.get<bool>()};
-     }},
-    {"true",
-     {},
-     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<bool>() && is_true(v)}; }},
-    {"false",
-     {},
-     [](const TemplateValue& v, const Arguments&) -> TemplateValue { return {v.get<bool>() && !is_true(v)}; }},
-    {"equalto",
-     {"other"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue { return {equal(v, required(a, 0, "other"))}; }},
-    {"in",
-     {"container"},
-     [](const TemplateValue& v, const Arguments& a) -> TemplateValue {
-       return {contains(required(a, 0, "container"), v)};
-     }},
+     [](Value v, Given) -> TemplateValue { return {v.get<std::int64_t>() || v.get<double>() || v.get<bool>()}; }},
+    {"true", {}, [](Value v, Given) -> TemplateValue { return {v.get<bool>() && is_true(v)}; }},
+    {"false", {}, [](Value v, Given) -> TemplateValue { return {v.get<bool>() && !is_true(v)}; }},
+    {"equalto", {"other"}, [](Value v, Given a) -> TemplateValue { return {equal(v, required(a, 0, "other"))}; }},
+    {"in", {"container"}, [](Value v, Given a) -> TemplateValue { return {contains(required(a, 0, "container"), v)}; }},
 };
 
 const NamedFunction kFunctions[] = {
     {"raise_exception",
      {"message"},
-     [](const TemplateValue&, const Arguments& a) -> TemplateValue {
+     [](Value, Given a) -> TemplateValue {
        fail("the template refuses the conversation: ", printed(required(a, 0, "message")));
      }},
     {"namespace",
      {},
-     [](const TemplateValue&, const Arguments& a) -> TemplateValue {
+     [](Value, Given a) -> TemplateValue {
        check(a.values.empty(), "namespace: expected named arguments");
        return make_namespace(a.named);
      }},
     {"range",
      {"start", "stop"},
-     [](const TemplateValue&, const Arguments& a) -> TemplateValue {
+     [](Value, Given a) -> TemplateValue {
        constexpr std::int64_t kMost = 100'000;
        std::vector<std::int64_t> bounds;
        for (const TemplateValue& value : a.values) {
