@@ -22,19 +22,24 @@ struct Term {
   std::string_view word;
 };
 
-// Splits a sum of words at " + " and " - ".
+// Returns the text without the spaces around it.
+std::string_view without_spaces(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
+// Splits a sum of words at " + " and " - ". The spaces around a word, which may be tokens of their own, are no part of
+// it; only spaces alone are a word.
 std::vector<Term> terms_of(std::string_view words) {
+  if (!words.empty() && without_spaces(words).empty()) return {{1, words}};
   std::vector<Term> terms;
   double sign = 1;
   for (std::string_view rest = words;;) {
     const std::size_t end = std::min(rest.find(" + "), rest.find(" - "));
-    const bool last = end == rest.npos;
-    const std::string_view word = rest.substr(0, end);
-    const bool is_blank = word.find_first_not_of(' ') == word.npos, alone = last && terms.empty();
-    if (word.empty() || (is_blank && !alone))
-      fail_usage("neighbours: expected words, or words with + or - between them, got \"", words, '"');
+    const std::string_view word = without_spaces(rest.substr(0, end));
+    if (word.empty()) fail_usage("neighbours: expected words, or words with + or - between them, got \"", words, '"');
     terms.push_back({sign, word});
-    if (last) return terms;
+    if (end == rest.npos) return terms;
     sign = rest[end + 1] == '+' ? 1 : -1;
     rest.remove_prefix(end + 3);
   }

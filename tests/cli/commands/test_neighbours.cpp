@@ -117,6 +117,11 @@ TEST_CASE("neighbours: a sum of words is that of their vectors of length 1, by a
     }
     const Json nearest = json_of(box, "neighbours " + name + " --k 3 --json", {"red - ball + was"})["words"][0];
     CHECK(nearest["word"] == "red - ball + was");
+    // The spaces around a word are no part of it.
+    for (const auto& spaced : {std::vector<std::string>{" red  -  ball + was "}, {"--analogy", "ball : red :: was"}}) {
+      const Json same = json_of(box, "neighbours " + name + " --k 3 --json", spaced)["words"][0];
+      CHECK(same["neighbours"] == nearest["neighbours"]);
+    }
     std::vector<double> all;
     for (std::int32_t id = 0; id < run.tokenizer->vocab_size(); ++id) {
       if (run.tokenizer->is_special(id) || std::ranges::count(own, id)) continue;
@@ -137,7 +142,7 @@ TEST_CASE("neighbours: a sum of words is that of their vectors of length 1, by a
               {"red - xylophone"});
   check_error(box, 1, "word: expected one that the tokenizer knows, got xylophone", "neighbours word --layer 0",
               {"xylophone", "--text", "A xylophone."});
-  for (const std::string bad : {"", "red - ", " + red", "red -  + ball"}) {
+  for (const std::string bad : {"", "red - ", " + red", "red -  + ball", "red -   + ball"}) {
     check_error(box, 2, "neighbours: expected words, or words with + or - between them, got \"" + bad + '"',
                 "neighbours bpe", {bad});
   }
