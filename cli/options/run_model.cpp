@@ -65,9 +65,7 @@ std::vector<std::int32_t> beginning_tokens(const TrainedLanguageModel& run, std:
 }
 
 void warn_of_unknown(std::int64_t unknown, std::int64_t tokens, const Tokenizer& tokenizer, std::string_view what) {
-  if (unknown == 0) return;
-  log_warning("{} of {} tokens of {} are words or characters that the vocabulary does not have: the model reads {}",
-              unknown, tokens, what, tokenizer.token_bytes(*tokenizer.unknown_id()));
+  if (const auto note = unknown_note(unknown, tokens, tokenizer, what)) log_warning("{}", *note);
 }
 
 void warn_of_unknown(std::span<const std::int32_t> ids, const Tokenizer& tokenizer, std::string_view what) {

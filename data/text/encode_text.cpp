@@ -60,6 +60,14 @@ std::int64_t count_unknown(const TokenView& ids, const Tokenizer& tokenizer) {
   return count;
 }
 
+std::optional<std::string> unknown_note(std::int64_t unknown, std::int64_t tokens, const Tokenizer& tokenizer,
+                                        std::string_view what, double share) {
+  if (static_cast<double>(unknown) <= share * static_cast<double>(tokens)) return std::nullopt;
+  return str_cat(unknown, " of ", tokens, " tokens of ", what,
+                 " are words or characters that the vocabulary does not have: the model reads ",
+                 tokenizer.token_bytes(*tokenizer.unknown_id()));
+}
+
 EncodedText encode_inputs(std::span<const std::string> inputs, const TextOptions& options, const Tokenizer& tokenizer,
                           const ProgressCallback& progress) {
   const FileText source(expand_inputs(inputs), options);

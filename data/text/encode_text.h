@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/progress.h"
@@ -30,6 +32,12 @@ void for_each_encoded(TextReader& reader, const Tokenizer& tokenizer,
 // The number of ids that are the tokenizer's unknown token; 0 for a tokenizer without one.
 std::int64_t count_unknown(std::span<const std::int32_t> ids, const Tokenizer& tokenizer);
 std::int64_t count_unknown(const TokenView& ids, const Tokenizer& tokenizer);
+
+// Above this share of unknown tokens in its data a training tells of them: they are more than the rare words of a text.
+inline constexpr double kMostUnknown = 0.1;
+// Returns a sentence about the unknown tokens of `what`, if they are more than this share of its tokens.
+std::optional<std::string> unknown_note(std::int64_t unknown, std::int64_t tokens, const Tokenizer& tokenizer,
+                                        std::string_view what, double share = 0);
 
 // Above this share of unknown tokens, bits per byte are meaningless: <unk> would count as if it predicted the bytes
 // that it replaces.

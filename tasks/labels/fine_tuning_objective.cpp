@@ -9,12 +9,10 @@
 #include "autograd/ops/reductions.h"
 #include "autograd/ops/views.h"
 #include "core/ignored_target.h"
+#include "data/text/encode_text.h"
 
 namespace tapeformer {
 namespace {
-
-// A larger share of unknown tokens is told: it is more than the rare words of a text.
-constexpr double kMostUnknown = 0.1;
 
 std::int64_t scored(std::span<const LabelledRow> rows) {
   std::int64_t sum = 0;

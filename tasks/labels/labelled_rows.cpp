@@ -159,10 +159,7 @@ std::optional<std::string> unknown_note(std::span<const LabelledRow> rows, const
                                         const std::string& origin, double share) {
   std::int64_t unknown = 0, tokens = 0;
   for (const LabelledRow& row : rows) unknown += count_unknown(row.ids, tokenizer), tokens += std::ssize(row.ids);
-  if (static_cast<double>(unknown) <= share * static_cast<double>(tokens)) return std::nullopt;
-  return str_cat(unknown, " of ", tokens, " tokens of ", origin,
-                 " are words or characters that the vocabulary does not have: the model reads ",
-                 tokenizer.token_bytes(*tokenizer.unknown_id()));
+  return unknown_note(unknown, tokens, tokenizer, origin, share);
 }
 
 LabelledBatch batch_of(Tape& tape, std::span<const LabelledRow* const> rows) {

@@ -185,6 +185,10 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
     if (tokens.size() >= 2) result.valid = std::move(tokens);
     if (result.valid) result.valid_unknown = count_unknown(result.valid->view(), *tokenizer);
   }
+  const TokenView tokens = result.train.view();
+  if (auto note =
+          unknown_note(count_unknown(tokens, *tokenizer), tokens.size(), *tokenizer, "the training text", kMostUnknown))
+    result.warnings.push_back(*std::move(note));
   for (const std::string& line : cache.found_damaged()) result.warnings.push_back(line);
   result.tokenizer = std::move(tokenizer);
   return result;

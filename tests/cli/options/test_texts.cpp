@@ -232,6 +232,11 @@ TEST_CASE("texts: bits per byte are withheld where many tokens are unknown, and 
   const std::string warning = "that the vocabulary does not have: their surprisal is that of <unk>";
   CHECK(box.run("surprisal run --text unknown.txt").tells(warning));
   CHECK_FALSE(box.run("surprisal run --text known.txt").tells(warning));
+  // A third of the tokens of unknown.txt are: " five", and "two" without a space before it.
+  const std::string train = "train tiny.toml --tokenizer.file run/tokenizer.json --train.steps 1 --data.text ";
+  const std::string told = " tokens of the training text are words or characters that the vocabulary does not have";
+  CHECK(box.succeed(train + "unknown.txt --out foreign").tells(told + ": the model reads <unk>\n"));
+  CHECK_FALSE(box.succeed(train + "known.txt --out own").tells(told));
 }
 
 TEST_CASE("texts: a vocabulary that is learned from a sample says so") {
