@@ -50,7 +50,8 @@ class TokenPairs {
   std::int64_t longest() const;
   // The number of bytes of the target sentences.
   std::int64_t target_bytes() const { return target_bytes_; }
-  // The number of target ids that are the unknown token of their tokenizer.
+  // The number of source or target ids that are the unknown token of their tokenizer.
+  std::int64_t unknown_sources(const Tokenizer& source) const { return count_unknown(source_.ids, source); }
   std::int64_t unknown_targets(const Tokenizer& target) const { return count_unknown(target_.ids, target); }
   const SkippedPairs& skipped() const { return skipped_; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "data/text/encode_text.h"
 #include "nn/interfaces/encoder_for_classification.h"
 #include "tasks/common/models.h"
 
@@ -31,6 +32,8 @@ ParameterRates SentenceObjective::layer_rates() const { return encoder_rates(*mo
 DataFacts SentenceObjective::facts() const {
   std::vector<std::string> warnings = data_.text.notes().lines();
   if (data_.valid_text) std::ranges::move(data_.valid_text->notes().lines(), std::back_inserter(warnings));
+  if (auto note = unknown_note(train_, *data_.tokenizer, data_.text.origin(), kMostUnknown))
+    warnings.push_back(*std::move(note));
   return {.tokenizers = {data_.tokenizer->to_json(), ""},
           .data_hash = pairs_hash(data_.train),
           .valid_hash = data_.valid.empty() ? 0 : pairs_hash(data_.valid),

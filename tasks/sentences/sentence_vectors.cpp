@@ -10,6 +10,7 @@
 #include "autograd/ops/views.h"
 #include "autograd/tape/tape.h"
 #include "core/parallel.h"
+#include "data/text/encode_text.h"
 #include "nn/interfaces/layer_widths.h"
 #include "tasks/analysis/encoded_words.h"
 #include "tasks/analysis/text_vectors.h"
@@ -46,6 +47,16 @@ std::vector<SentenceRows> encode_sentences(std::span<const SentencePair> pairs, 
                     encode_sentence(pairs[i].target, where, tokenizer, frame)});
   }
   return rows;
+}
+
+std::optional<std::string> unknown_note(std::span<const SentenceRows> pairs, const Tokenizer& tokenizer,
+                                        const std::string& origin, double share) {
+  std::int64_t unknown = 0, tokens = 0;
+  for (const SentenceRows& pair : pairs) {
+    for (const SentenceRow* row : {&pair.first, &pair.second})
+      unknown += count_unknown(row->ids, tokenizer), tokens += std::ssize(row->ids);
+  }
+  return unknown_note(unknown, tokens, tokenizer, origin, share);
 }
 
 Variable unit_vectors(Tape& tape, const Model& model, std::span<const SentenceRow* const> rows) {

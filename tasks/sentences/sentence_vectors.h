@@ -2,6 +2,7 @@
 // sentence that says the same.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,9 @@ struct SentenceRows {
 // `first`, since the pairs may be a later part of their text.
 std::vector<SentenceRows> encode_sentences(std::span<const SentencePair> pairs, const std::string& origin,
                                            const Tokenizer& tokenizer, const RowFrame& frame, std::size_t first = 1);
+// Returns a sentence about the tokens that the vocabulary does not have, if they are more than this share of all.
+std::optional<std::string> unknown_note(std::span<const SentenceRows> pairs, const Tokenizer& tokenizer,
+                                        const std::string& origin, double share);
 
 // Returns the vectors of sentences, each divided by its length: (N, F).
 Variable unit_vectors(Tape& tape, const Model& model, std::span<const SentenceRow* const> rows);

@@ -119,6 +119,7 @@ EvalReport evaluate_sentences(const EvalRequest& request) {
   const ParallelText text = ParallelText::from_pairs(request.pairs);
   for (const std::string& note : text.notes().lines()) request.warn(note);
   const std::vector<SentenceRows> pairs = encode_sentences(text.pairs(), text.origin(), *run.tokenizer, run);
+  if (const auto note = unknown_note(pairs, *run.tokenizer, request.pairs, 0)) request.warn(*note);
   check(pairs.size() >= 2, request.pairs, ": expected at least two pairs of sentences, got ", pairs.size());
   const Evaluation result = evaluate(*run.model, pairs, run.config.task.temperature, request.rows(),
                                      start_progress(request.progress, "evaluating"));

@@ -81,13 +81,9 @@ EvalReport evaluate_translation(const EvalRequest& request) {
   const kernels::MatmulPrecisionScope precision(run.matmul);
   const ParallelText text = ParallelText::from_files(request.source, request.target);
   for (const std::string& note : text.notes().lines()) request.warn(note);
-  const PairLimits limits = pair_limits(run.config);
   const TokenPairs pairs = encode_text(text, text.pairs(), run.tokenizers, run.config);
+  for (const std::string& note : pair_notes(pairs, run.tokenizers, run.config, request.source)) request.warn(note);
   const std::int64_t skipped = pairs.skipped().total();
-  if (skipped > 0) {
-    request.warn(
-        str_cat(skipped, " of ", text.pairs().size(), " pairs are not scored: ", describe(pairs.skipped(), limits)));
-  }
   const Evaluation result = evaluate(*run.model, pairs, run.tokenizers.symbols, {.sentences = request.rows()}, 0,
                                      start_progress(request.progress, "evaluating"));
   require_finite(result);

@@ -88,6 +88,19 @@ TokenPairs encode_text(const ParallelText& text, std::span<const SentencePair> p
   fail(text.origin(), ": ", error.what());
 }
 
+std::vector<std::string> pair_notes(const TokenPairs& pairs, const PairTokenizers& tokenizers,
+                                    const ResolvedConfig& config, const std::string& source) {
+  std::vector<std::string> notes;
+  if (const std::int64_t skipped = pairs.skipped().total(); skipped > 0) {
+    notes.push_back(str_cat(skipped, " of ", skipped + pairs.size(),
+                            " pairs are not scored: ", describe(pairs.skipped(), pair_limits(config))));
+  }
+  const Tokenizer& tokenizer = *tokenizers.source;
+  if (auto note = unknown_note(pairs.unknown_sources(tokenizer), pairs.source_tokens(), tokenizer, source))
+    notes.push_back(*std::move(note));
+  return notes;
+}
+
 PairBatchOptions pair_batch_options(const ResolvedConfig& config) {
   return {.tokens = config.train.batch_tokens,
           .sentences = config.train.batch,

@@ -42,6 +42,10 @@ PairLimits pair_limits(const ResolvedConfig& config);
 // Encodes pairs of a text. Throws Error as encode_pairs() does, naming the text.
 TokenPairs encode_text(const ParallelText& text, std::span<const SentencePair> pairs, const PairTokenizers& tokenizers,
                        const ResolvedConfig& config, const ProgressCallback& progress = {});
+// Warnings about pairs that are scored: how many are left out, and how many tokens of their sources, from the file
+// `source`, the vocabulary does not have.
+std::vector<std::string> pair_notes(const TokenPairs& pairs, const PairTokenizers& tokenizers,
+                                    const ResolvedConfig& config, const std::string& source);
 // The options for evaluation batches, each as large as a micro-step.
 PairBatchOptions pair_batch_options(const ResolvedConfig& config);
 // The options for training batches: the micro-steps of a step are the pieces of train.length_groups buckets.

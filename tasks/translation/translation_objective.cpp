@@ -40,6 +40,14 @@ DataFacts TranslationObjective::facts() const {
   };
   warn_of_skipped(data_.train, "training");
   if (data_.valid) warn_of_skipped(*data_.valid, "validation");
+  const auto warn_of_unknown = [&](std::int64_t unknown, std::int64_t tokens, const Tokenizer& tokenizer,
+                                   const char* what) {
+    if (auto note = unknown_note(unknown, tokens, tokenizer, what, kMostUnknown))
+      facts.warnings.push_back(*std::move(note));
+  };
+  const TokenPairs& train = data_.train;
+  warn_of_unknown(train.unknown_sources(*both.source), train.source_tokens(), *both.source, "the training sources");
+  warn_of_unknown(train.unknown_targets(*both.target), train.target_tokens(), *both.target, "the training targets");
   return facts;
 }
 

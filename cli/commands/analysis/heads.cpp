@@ -48,10 +48,7 @@ HeadStudy study_translator(const HeadsArguments& arguments) {
   const ParallelText text = ParallelText::from_files(arguments.source, arguments.target);
   for (const std::string& note : text.notes().lines()) warn(note);
   const TokenPairs pairs = encode_text(text, text.pairs(), run.tokenizers, run.config);
-  if (const std::int64_t skipped = pairs.skipped().total(); skipped > 0) {
-    warn(str_cat(skipped, " of ", text.pairs().size(),
-                 " pairs are not scored: ", describe(pairs.skipped(), pair_limits(run.config))));
-  }
+  for (const std::string& note : pair_notes(pairs, run.tokenizers, run.config, arguments.source)) warn(note);
   return study_heads(*run.model, pairs, run.tokenizers.symbols, arguments.batch, show_progress);
 }
 

@@ -200,7 +200,7 @@ void score_pairs(const SurprisalArguments& arguments) {
   const PairLimits limits = pair_limits(run.config);
   SkippedPairs skipped;
   double total = 0;
-  std::int64_t count = 0;
+  std::int64_t count = 0, unknown = 0, read = 0;  // the unknown tokens of sources, and all that are read
   std::vector<SurprisalText> page;
   const ProgressCallback progress = show_scoring(arguments);
   for (std::size_t i = 0; i < text.pairs().size(); ++i) {
@@ -209,6 +209,7 @@ void score_pairs(const SurprisalArguments& arguments) {
     const std::vector<std::int32_t> source = both.source->encode(pair.source),
                                     target = both.target->encode(pair.target);
     if (!is_usable(source, target, limits, skipped)) continue;
+    unknown += count_unknown(source, *both.source), read += std::ssize(source);
     if (!arguments.out.empty()) {
       page.push_back({.source = std::string(pair.source)});
     } else if (arguments.json) {
@@ -231,6 +232,7 @@ void score_pairs(const SurprisalArguments& arguments) {
   if (skipped.total() > 0) {
     log_warning("{} of {} pairs are not scored: {}", skipped.total(), text.pairs().size(), describe(skipped, limits));
   }
+  warn_of_unknown(unknown, read, *both.source, arguments.source);
   check(count > 0, text.origin(), ": none of ", text.pairs().size(), " sentence pairs can be scored");
   if (!arguments.out.empty()) write_page(arguments, page);
   if (!arguments.json) print_mean(arguments, total, count);

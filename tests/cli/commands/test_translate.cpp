@@ -162,6 +162,9 @@ TEST_CASE("translate: what a line has that the model cannot take is told with it
           "warning: 1 of 3 tokens of the lines are words or characters that the vocabulary does not have: the model "
           "reads <unk>\n");
   }
+  box.write("foreign.txt", "abñ\n");
+  for (const std::string command : {"eval run", "surprisal run", "heads run"})
+    CHECK(box.succeed(command + " --source foreign.txt --target foreign.txt").tells("1 of 3 tokens of foreign.txt "));
 }
 
 TEST_CASE("translate: a line is answered while the input stays open") {

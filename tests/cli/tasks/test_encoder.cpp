@@ -187,6 +187,21 @@ TEST_CASE("sentences: eval --pairs scores the mean vectors of any model, and emb
   check_error(box, 1, "one.tsv: expected at least two pairs of sentences, got 1", "eval run --pairs one.tsv");
 }
 
+TEST_CASE("sentences: tokens that the vocabulary does not have are told by training and by eval") {
+  const Sandbox box("sentences");
+  box.write("known.tsv", "one two\tthree four\nthree one\tfour two\n");
+  box.write("mostly.tsv", "one five\tone five\none five\tone two\n");
+  const std::string train =
+      "train tiny.toml --train.batch 2 --train.accumulate 1 --train.steps 1 --data.valid_fraction 0 --data.pairs ";
+  box.succeed(train + "known.tsv --tokenizer.kind word --out run");
+  const std::string words = " are words or characters that the vocabulary does not have: the model reads <unk>\n";
+  CHECK(box.succeed("eval run --pairs mostly.tsv").tells("3 of 16 tokens of mostly.tsv" + words));
+  CHECK_FALSE(box.succeed("eval run --pairs known.tsv").tells(words));
+  CHECK(box.succeed(train + "mostly.tsv --tokenizer.file run/tokenizer.json --out foreign")
+            .tells("3 of 16 tokens of " + (box / "mostly.tsv").string() + words));
+  CHECK_FALSE(box.succeed(train + "known.tsv --tokenizer.file run/tokenizer.json --out own").tells(words));
+}
+
 TEST_CASE("embed, probe: the encoder of an encoder-decoder gives vectors of a source and of its end") {
   const Sandbox box("transformer");
   box.write("words.tsv", "a\tfirst\nbc\tsecond\n\nb\tsecond\n");

@@ -77,6 +77,22 @@ TEST_CASE("translation data: a vocabulary of characters knows those of validatio
   CHECK(words.valid->source(0).back() == words.tokenizers.source->special("<unk>"));
 }
 
+TEST_CASE("translation data: a warning tells of training pairs of which more than a tenth is unknown") {
+  const Files files;
+  Config config = files.on_pairs("a b c\td e f\n");
+  config.tokenizer.kind = TokenizerKind::word;
+  const auto known = make_objective(resolve(config));
+  CHECK(known->facts().warnings.empty());
+  config.tokenizer.file = files.file("tokenizer.json", known->facts().tokenizers.source);
+  const std::string words = " are words or characters that the vocabulary does not have: the model reads <unk>";
+  config.data.pairs = files.file("other.tsv", "a b x\td e f\n");
+  CHECK(make_objective(resolve(config))->facts().warnings ==
+        std::vector<std::string>{"1 of 3 tokens of the training sources" + words});
+  config.data.pairs = files.file("third.tsv", "a b c\td y f\n");
+  CHECK(make_objective(resolve(config))->facts().warnings ==
+        std::vector<std::string>{"1 of 3 tokens of the training targets" + words});
+}
+
 TEST_CASE("translation data: vocabularies from files, of which an error names the one that it is about") {
   const Files files;
   Config config = files.on_pairs("ab\tca\n");
