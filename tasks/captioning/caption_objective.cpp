@@ -42,6 +42,10 @@ DataFacts CaptionObjective::facts() const {
   };
   warn_of_skipped(train, "training");
   if (data_.valid) warn_of_skipped(*data_.valid, "validation");
+  const Tokenizer& tokenizer = *data_.tokenizer.tokenizer;
+  if (auto note = unknown_note(train.pairs.unknown_targets(tokenizer), train.pairs.target_tokens(), tokenizer,
+                               "the training captions", kMostUnknown))
+    facts.warnings.push_back(*std::move(note));
   return facts;
 }
 

@@ -95,15 +95,18 @@ std::int64_t EncodedConversations::answer_bytes() const {
   return sum;
 }
 
-double EncodedConversations::unknown_share(const Tokenizer& tokenizer) const {
-  if (list.empty()) return 0;
+std::int64_t EncodedConversations::unknown(const Tokenizer& tokenizer) const {
   std::int64_t count = 0;
   for (const ChatTokens& conversation : list) {
     for (const TokenSpan& answer : conversation.answers) {
       count += count_unknown(std::span(conversation.ids).subspan(answer.begin, answer.size()), tokenizer);
     }
   }
-  return static_cast<double>(count) / static_cast<double>(scored());
+  return count;
+}
+
+double EncodedConversations::unknown_share(const Tokenizer& tokenizer) const {
+  return list.empty() ? 0 : static_cast<double>(unknown(tokenizer)) / static_cast<double>(scored());
 }
 
 std::string EncodedConversations::note(const std::string& what, std::int64_t longest) const {
@@ -169,6 +172,10 @@ InstructionData prepare_instruction_data(const ResolvedConfig& config, const Run
   for (const std::string& note : {train_note, data.valid.note("validation conversations", longest)}) {
     if (!note.empty()) data.warnings.push_back(note);
   }
+  const Tokenizer& tokenizer = *data.tokenizer;
+  if (auto note = unknown_note(data.train.unknown(tokenizer), data.train.scored(), tokenizer, "the training answers",
+                               kMostUnknown))
+    data.warnings.push_back(*std::move(note));
   data.train_hash = conversations_hash(train);
   if (!data.valid.list.empty()) data.valid_hash = conversations_hash(valid);
   data.valid_conversations.assign(valid.begin(), valid.begin() + std::min(kSampled, valid.size()));

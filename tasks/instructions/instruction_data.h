@@ -24,7 +24,8 @@ struct EncodedConversations {
   std::int64_t scored() const;        // the number of tokens in answers
   std::int64_t positions() const;     // of all rows; a conversation of n tokens takes n − 1
   std::int64_t answer_bytes() const;  // of the answers' texts, without end marks
-  // The share of the scored tokens that are the tokenizer's unknown token.
+  // The number, and the share, of the scored tokens that are the tokenizer's unknown token.
+  std::int64_t unknown(const Tokenizer& tokenizer) const;
   double unknown_share(const Tokenizer& tokenizer) const;
   // Returns a line about the conversations that are left out; "" if there are none. `what` is what the line calls them.
   std::string note(const std::string& what, std::int64_t longest) const;

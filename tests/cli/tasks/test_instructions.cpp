@@ -119,6 +119,9 @@ TEST_CASE("instructions: a base model answers by its own template, or by marks t
   CHECK(box.succeed("generate words --chat --tokens 2", {}, "qq\n")
             .tells(" tokens of the prompt are words or characters that the vocabulary does not have: the model reads "
                    "<unk>"));
+  CHECK(box.succeed("train --train.init_from words --data.conversations unknown.jsonl --data.valid_conversations "
+                    "unknown.jsonl --train.steps 1 --out foreign")
+            .tells(" tokens of the training answers are words or characters that the vocabulary does not have"));
 
   box.write("base/tokenizer_config.json",
             R"({"chat_template": "{% for m in messages %}{{ m.content }}<|endoftext|>{% endfor %}"})");

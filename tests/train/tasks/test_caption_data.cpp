@@ -44,6 +44,23 @@ TEST_CASE("captions: an image validates with all its captions, or trains with al
                        Error);
 }
 
+TEST_CASE("captions: a warning tells of training captions of which more than a tenth is unknown") {
+  const CacheFolder folder;
+  Config config = caption_config("vit");
+  remove_corpus(config);
+  config.data.valid_fraction = 0;
+  config.data.images = folder.path / "images";
+  folder.write("images/0.png", png_bytes(corpus_image("shapes", 0, 1).image));
+  folder.write("images/captions.tsv", "0.png\ta red shape\n");
+  const auto known = make_objective(resolve(config));
+  CHECK(known->facts().warnings.empty());
+  config.tokenizer.file = folder.write("tokenizer.json", known->facts().tokenizers.source).string();
+  folder.write("images/captions.tsv", "0.png\ta zork shape\n");
+  CHECK(make_objective(resolve(config))->facts().warnings ==
+        std::vector<std::string>{"1 of 3 tokens of the training captions are words or characters that the vocabulary "
+                                 "does not have: the model reads <unk>"});
+}
+
 TEST_CASE("captions: every word has weights of its own, behind a word that the vocabulary lacks, too") {
   const CacheFolder folder;
   const ResolvedConfig config = resolve(caption_config("vit"));
