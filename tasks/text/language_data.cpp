@@ -124,6 +124,15 @@ std::string documents_warning(const ResolvedConfig& config, const Tokenizer& tok
                  kEndOfText, " that ends them, which the model does not learn");
 }
 
+// Returns the number of tokens of a text that are unknown. If they are many, a warning is added.
+std::int64_t count_and_tell_unknown(const TokenFile& text, const Tokenizer& tokenizer, const char* what,
+                                    std::vector<std::string>& warnings) {
+  const std::int64_t unknown = count_unknown(text.view(), tokenizer);
+  if (auto note = unknown_note(unknown, text.size(), tokenizer, what, kMostUnknown))
+    warnings.push_back(*std::move(note));
+  return unknown;
+}
+
 }  // namespace
 
 TokenizerOptions tokenizer_options(const ResolvedConfig& config, bool documents) {
@@ -183,12 +192,10 @@ LanguageData prepare_language_data(const ResolvedConfig& config, std::unique_ptr
     TokenFile tokens = cache.tokens("valid", *valid_text.reader, valid, *tokenizer, show);
     check(!other || tokens.size() >= 2, "data.valid: the text has ", tokens.size(), " tokens, expected at least 2");
     if (tokens.size() >= 2) result.valid = std::move(tokens);
-    if (result.valid) result.valid_unknown = count_unknown(result.valid->view(), *tokenizer);
+    if (result.valid)
+      result.valid_unknown = count_and_tell_unknown(*result.valid, *tokenizer, "the validation text", result.warnings);
   }
-  const TokenView tokens = result.train.view();
-  if (auto note =
-          unknown_note(count_unknown(tokens, *tokenizer), tokens.size(), *tokenizer, "the training text", kMostUnknown))
-    result.warnings.push_back(*std::move(note));
+  count_and_tell_unknown(result.train, *tokenizer, "the training text", result.warnings);
   for (const std::string& line : cache.found_damaged()) result.warnings.push_back(line);
   result.tokenizer = std::move(tokenizer);
   return result;

@@ -237,6 +237,7 @@ TEST_CASE("texts: bits per byte are withheld where many tokens are unknown, and 
   const std::string told = " tokens of the training text are words or characters that the vocabulary does not have";
   CHECK(box.succeed(train + "unknown.txt --out foreign").tells(told + ": the model reads <unk>\n"));
   CHECK_FALSE(box.succeed(train + "known.txt --out own").tells(told));
+  CHECK(box.succeed(train + "known.txt --data.valid unknown.txt --out other").tells(" tokens of the validation text"));
 }
 
 TEST_CASE("texts: a vocabulary that is learned from a sample says so") {
