@@ -117,9 +117,8 @@ ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data) 
                                       ? config.train.batch_tokens
                                       : std::llround(static_cast<double>(config.train.batch) * row);
   costs.tokens_per_step = config.train.accumulate * micro_step;
-  const bool length_known = !config.data.within_document && config.train.batch_tokens == 0;
   const ForwardFlops forward =
-      family.flops(config.model.options, *model, vocabulary, length_known ? std::llround(row) : 0);
+      family.flops(config.model.options, *model, vocabulary, config.data.within_document ? 0 : std::llround(row));
   costs.flops_per_token = shape.flops(forward);
   return costs;
 }

@@ -32,8 +32,8 @@ struct ModelCosts {
   // Target tokens, with padding in batches by tokens; in fine-tuning, about the number of tokens that are read.
   std::int64_t tokens_per_step = 0;
   // Operations of forward and backward for each token, in training sequences of the whole context; an encoder-decoder
-  // is assumed to read equally many source tokens; fine-tuning, examples of the mean length. Attention is left out
-  // where the length of its rows is unknown: for batches by tokens, and for documents.
+  // is assumed to read equally many source tokens; sentences, captions and examples have their mean length. Attention
+  // is left out where it reaches to the beginning of a document, whose length is unknown.
   double flops_per_token = 0;
 
   std::int64_t weight_bytes() const { return 4 * total; }

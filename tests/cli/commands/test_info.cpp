@@ -136,6 +136,18 @@ TEST_CASE("info: encoder-decoders, with vocabularies learned, given, or one for 
   CHECK(target["parameters"]["embeddings"] == (260 + 3 + 4) * 32);
 }
 
+TEST_CASE("info: a token costs the same in batches by tokens, an image that its caption shares too") {
+  const Sandbox box;
+  for (const char* config : {"captions-vit", "captions-lstm"}) {
+    CAPTURE(config);
+    const std::string info = "info --seconds 0 --json --data.lines 100 " PROJECT_ROOT "/configs/";
+    const Json counted = json_of(box, info + config + ".toml");
+    const Json by_tokens = json_of(box, info + config + ".toml --train.batch_tokens 200");
+    CHECK(by_tokens["tokens_per_step"] == 200);
+    CHECK(by_tokens["flops_per_token"] == counted["flops_per_token"]);
+  }
+}
+
 TEST_CASE("info: a smaller micro-step that it times holds the longest sentence") {
   const Sandbox box("transformer");
   std::string pairs;
