@@ -115,7 +115,7 @@ ModelCosts model_costs(const ResolvedConfig& config, const ObjectiveData& data) 
   const double row = shape.block_size;
   const std::int64_t micro_step = config.train.batch_tokens
                                       ? config.train.batch_tokens
-                                      : std::llround(static_cast<double>(config.train.batch) * row);
+                                      : std::llround(static_cast<double>(config.train.batch * shape.rows) * row);
   costs.tokens_per_step = config.train.accumulate * micro_step;
   const ForwardFlops forward =
       family.flops(config.model.options, *model, vocabulary, config.data.within_document ? 0 : std::llround(row));

@@ -104,6 +104,7 @@ struct SentenceObjectiveData : DataOfOneTokenizer<SentenceData> {
             .rates = rates,
             .parts = find_task_row(config.family().task).heads.parts,
             .block_size = tokens / rows,
+            .rows = 2,  // both sentences of a pair
             .flops = [repeated, train = config.train](ForwardFlops forward) {
               forward.other -= forward.head;
               return repeated * training_flops(forward, train);

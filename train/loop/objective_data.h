@@ -18,6 +18,7 @@ struct TrainingShape {
   ParameterRates rates = {};
   std::vector<ModelPart> parts = {};  // the parts that the task adds to the family's model
   double block_size = 0;              // mean number of tokens in a row
+  std::int64_t rows = 1;              // how many rows the model reads for each that train.batch counts
   // Returns the floating-point operations of a training step for each token that the model reads, given those of the
   // forward pass of the family's model.
   std::function<double(const ForwardFlops&)> flops;

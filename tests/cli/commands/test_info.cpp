@@ -148,6 +148,19 @@ TEST_CASE("info: a token costs the same in batches by tokens, an image that its 
   }
 }
 
+TEST_CASE("info: a step on pairs of sentences reads both sentences of each") {
+  const Sandbox box;
+  box.write("pairs.tsv", "abc\tcba\nacb\tbca\nbac\tcab\nbbb\tccc\n");
+  box.write(
+      "bert.toml",
+      "[model]\ntype = \"bert\"\nlayers = 1\ndim = 16\n[tokenizer]\nkind = \"char\"\n[task]\nkind = \"sentences\"\n"
+      "[data]\npairs = \"pairs.tsv\"\nvalid_pairs = \"pairs.tsv\"\n[train]\nbatch = 2\naccumulate = 2\nthreads = 1\n");
+  box.succeed("train bert.toml --train.steps 1 --out run -q");
+  const std::string metrics = box.read("run/metrics.jsonl");
+  const auto step = Json::parse(metrics.substr(0, metrics.find('\n')));
+  CHECK(json_of(box, "info bert.toml --seconds 0 --json")["tokens_per_step"] == step["tokens"]);
+}
+
 TEST_CASE("info: a smaller micro-step that it times holds the longest sentence") {
   const Sandbox box("transformer");
   std::string pairs;
