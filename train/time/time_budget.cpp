@@ -12,6 +12,7 @@ namespace {
 constexpr double kLookEvery = 0.01, kMayMiss = 0.02;  // shares of the whole time
 constexpr double kPaceWindow = 0.02;                  // the share of the whole time that counts as recent
 constexpr std::int64_t kStepsForPace = 10;
+constexpr double kInterrupted = 10;    // steps that take so many times as long as the recent ones were interrupted
 constexpr double kWorthNotice = 0.05;  // a notice is sent if the last step moves by more than this share of all steps
 // The share of the cool-down that warm-up must leave.
 constexpr double kLeftByWarmup = 0.5;
@@ -114,12 +115,14 @@ void TimeBudget::end_piece() {
   }
 }
 
-// Adds the steps since the last note to the pace, except the first ones of a process, which are slow.
+// Adds the steps since the last note to the pace, except the first ones of a process, which are slow. While a process
+// is stopped (Ctrl-Z), the time goes on, but the pace stays.
 void TimeBudget::note_pace() {
   end_piece();
-  const double seconds = std::exchange(steps_s_, 0);
+  double seconds = std::exchange(steps_s_, 0);
   const std::int64_t steps = state_.step - std::exchange(noted_step_, state_.step);
   if (++notes_ == 2) measured_s_ = recent_s_ = recent_steps_ = 0;
+  if (recent_steps_ > 0) seconds = std::min(seconds, kInterrupted * static_cast<double>(steps) * step_s());
   const double weight = std::exp(-seconds / (kPaceWindow * whole_s()));
   measured_s_ += seconds;
   recent_s_ = weight * recent_s_ + seconds;

@@ -55,6 +55,20 @@ TEST_CASE("time budget: the run ends in time when the pace changes, and the rate
   }
 }
 
+TEST_CASE("time budget: a pause, as after Ctrl-Z, takes its own time alone, before the cool-down and in it") {
+  for (const double at : {20.0, 50.0}) {
+    CAPTURE(at);
+    TimedRun run;
+    bool is_over = false;
+    run.step_s = [&](double elapsed) { return elapsed < at || std::exchange(is_over, true) ? 0.05 : 5.0; };
+    CHECK(run.go() == TrainEnd::finished);
+    CHECK(ends_in_time(run));
+    CHECK(run.state.step > 950);
+    CHECK(run.rates.rbegin()->second == 1e-4);
+    CHECK(falls_without_jumps(run, 10));
+  }
+}
+
 TEST_CASE("time budget: on a busy machine the end moves often, and few notices say so") {
   TimedRun run;
   run.step_s = [](double elapsed) { return static_cast<std::int64_t>(elapsed / 3) % 2 == 0 ? 0.04 : 0.08; };
