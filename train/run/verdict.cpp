@@ -73,13 +73,26 @@ std::string equal_text(double training, double validation, bool dropout) {
       validation, dropout ? " (with dropout)" : "", training, dropout ? ", less dropout" : "");
 }
 
-std::string far_text(double training, double validation, double passes) {
+bool is_far(const LossPoint& point) { return point.training && point.validation > kFar * *point.training; }
+
+// Whether the validation loss was far above the training loss at the last evaluation before anything was read twice.
+// The training loss is then one of data that the model had not seen either.
+bool was_far_in_first_pass(std::span<const LossPoint> curve, double passes) {
+  const double steps_of_pass = static_cast<double>(curve.back().step) / passes;
+  const auto later = std::ranges::find_if(
+      curve, [&](const LossPoint& point) { return static_cast<double>(point.step) > steps_of_pass; });
+  return later != curve.begin() && is_far(*std::prev(later));
+}
+
+std::string far_text(std::span<const LossPoint> curve, double passes) {
+  const double training = *curve.back().training, validation = curve.back().validation;
   return fmt::format(
       "the validation loss, {:.4g}, is {:.0f} % above the training loss, {:.4g}, after {:.1f} passes over the training "
       "data: {}",
       validation, 100 * (validation / training - 1), training, passes,
-      passes < 1 ? "the validation data is harder than the training data, or of another kind"
-                 : "the data is small for the model: more data or more dropout might help, a larger model would not");
+      was_far_in_first_pass(curve, passes)
+          ? "the validation data is harder than the training data, or of another kind"
+          : "the data is small for the model: more data or more dropout might help, a larger model would not");
 }
 
 }  // namespace
@@ -100,8 +113,8 @@ std::vector<std::string> training_verdict(std::span<const nlohmann::ordered_json
   if (facts.generated || last.validation < kLearned || !last.training) return verdict;
   if (last.validation <= kEqual * *last.training) {
     if (curve.size() > 1) verdict.push_back(equal_text(*last.training, last.validation, facts.dropout));
-  } else if (last.validation > kFar * *last.training && facts.passes) {
-    verdict.push_back(far_text(*last.training, last.validation, *facts.passes));
+  } else if (is_far(last) && facts.passes) {
+    verdict.push_back(far_text(curve, *facts.passes));
   }
   return verdict;
 }

@@ -34,7 +34,9 @@ struct VerdictFacts {
 //
 //   equal          the last validation loss is at most 2 % above the training loss; not for the first evaluation, whose
 //                  training loss contains those of the beginning, which are larger than it has become
-//   far above      it is more than 10 % above, and it is known how often the training data was read
+//   far above      it is more than 10 % above, and it is known how often the training data was read. If it was so in
+//                  the first pass, where training data is new too, the validation data is another; else the data is
+//                  small
 std::vector<std::string> training_verdict(std::span<const nlohmann::ordered_json> lines, const VerdictFacts& facts);
 
 }  // namespace tapeformer

@@ -115,6 +115,23 @@ TEST_CASE("verdict: a validation loss far above says whether the data is small o
   CHECK(verdict(losses).size() == 1);
 }
 
+TEST_CASE(
+    "verdict: validation data that was far above in the first pass is of another kind, however often it is read") {
+  const std::string kind = "or of another kind", small = "the data is small for the model: ";
+  const auto second = [](const Losses& losses, double passes) {
+    const auto sentences = verdict(losses, {.passes = passes});
+    REQUIRE(sentences.size() == 2);
+    return sentences[1];
+  };
+  // 26 and 13 of the 40 steps are the first pass: the evaluation after step 20 or step 10 is its last one.
+  const Losses far{{4, 4.1}, {3, 3.4}, {2.5, 3}, {2, 2.9}}, near{{4, 4.5}, {3, 3.2}, {2.5, 3}, {2, 2.9}};
+  CHECK(second(far, 1.5).ends_with(kind));
+  CHECK(second(far, 3).find(small) != std::string::npos);
+  CHECK(second(near, 1.5).find(small) != std::string::npos);
+  CHECK(second(near, 3).ends_with(kind));
+  CHECK(second(far, 3).find("after 3.0 passes over the training data") != std::string::npos);
+}
+
 TEST_CASE("verdict: overfitting, and a loss that has risen, are all that is said") {
   const auto overfitted = verdict({{5, 5.5}, {4, 5}, {3.75, 5.25}, {3.5, 6}}, {.passes = 9});
   REQUIRE(overfitted.size() == 1);
