@@ -43,9 +43,10 @@ inline constexpr double kClearlyFaster = 1.03;
 inline constexpr double kMemoryShare = 0.25, kActivationBytes = 60;
 
 // Tokenizers are chosen by a sample of the text, of at most kSampleBytes. A text of at most kCharBytes bytes with at
-// most kMostCharacters different characters is read by characters.
-inline constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;
-inline constexpr double kCharBytes = 1.2e6;
+// most kMostCharacters different characters is read by characters: its sample is all of it, so that none of its bytes
+// can be one that is no character.
+inline constexpr std::int64_t kSampleBytes = 1'200'000;
+inline constexpr double kCharBytes = kSampleBytes;
 inline constexpr std::int64_t kMostCharacters = 200;
 // The vocabulary of byte pairs for texts of up to `up_to` bytes that a language model reads (kTextVocab; measured with
 // 1.1 to 11 MB, docs/learning.md), for texts with labels (kLabelVocab), and for up to `up_to` pairs of sentences

@@ -167,28 +167,6 @@ TEST_CASE("plan: small texts are read by characters, others by byte pairs; many 
   CHECK(chosen(small, "data.valid_fraction") == "");
 }
 
-TEST_CASE("plan: a small text that is not valid UTF-8 has byte pairs, since no characters can be read from it") {
-  const TempFolder folder;
-  FakeMachine machine;
-  PlanRequest request = without_data(machine);
-  const auto kind = [&](const std::string& text) {
-    request.given.data.text = {folder.write("text.txt", text).string()};
-    return chosen(make_plan(request), "tokenizer.kind");
-  };
-  std::string latin1, utf8;
-  for (int i = 0; i < 2000; ++i) latin1 += "Gr\xFC\xDF Gott\n", utf8 += "Grüß Gott\n";
-  CHECK(kind(utf8) == "char");
-  CHECK(kind(latin1) == "bpe");
-  CHECK(kind(utf8 + '\xFC') == "bpe");
-  request.given.data.valid = {folder.write("valid.txt", latin1).string()};
-  CHECK(kind(utf8) == "bpe");
-  request.given.data.valid = {};
-  // The sample of a longer text ends within one of these characters.
-  std::string longer(tuning::kSampleBytes - 1, 'a');
-  for (int i = 0; i < 20'000; ++i) longer += "ß";
-  CHECK(kind(longer) == "char");
-}
-
 TEST_CASE("plan: where the text has documents, as generated corpora have, no token looks at another document") {
   const TempFolder folder;
   FakeMachine machine;

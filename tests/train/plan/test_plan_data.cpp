@@ -67,6 +67,33 @@ TEST_CASE("plan: characters that JSON lines write as escapes count as themselves
   CHECK(size_of_text(request.given.data).different == 2501);  // with the end of a document
 }
 
+TEST_CASE("plan: a small text that is not valid UTF-8 has byte pairs, since no characters can be read from it") {
+  const TempFolder folder;
+  FakeMachine machine;
+  PlanRequest request = request_of(machine);
+  const auto kind = [&](const std::string& text) {
+    request.given.data.text = {folder.write("text.txt", text).string()};
+    return chosen(make_plan(request), "tokenizer.kind");
+  };
+  std::string latin1, utf8;
+  for (int i = 0; i < 2000; ++i) latin1 += "Gr\xFC\xDF Gott\n", utf8 += "Grüß Gott\n";
+  CHECK(kind(utf8) == "char");
+  CHECK(kind(latin1) == "bpe");
+  CHECK(kind(utf8 + '\xFC') == "bpe");
+  request.given.data.valid = {folder.write("valid.txt", latin1).string()};
+  CHECK(kind(utf8) == "bpe");
+  request.given.data.valid = {};
+  // A text that may be read by characters is read to its end.
+  std::string whole;
+  while (whole.size() + 3 * utf8.size() < tuning::kSampleBytes) whole += utf8;
+  CHECK(kind(whole) == "char");
+  CHECK(kind(whole + '\xFC') == "bpe");
+  // The sample of a longer text ends within one of these characters.
+  std::string longer(tuning::kSampleBytes - 1, 'a');
+  for (int i = 0; i < 20'000; ++i) longer += "ß";
+  CHECK(size_of_documents({folder.write("longer.txt", longer).string()}, TextOptions{}).is_utf8);
+}
+
 TEST_CASE("plan: examples with labels are counted in the formats in which training reads them") {
   const TempFolder folder;
   FakeMachine machine;
