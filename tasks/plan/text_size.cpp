@@ -158,11 +158,14 @@ void choose_text_tokenizer(PlanDraft& draft, const TextSize& text) {
                text.is_utf8 ? describe(text) : "the text is not valid UTF-8, and byte pairs take any bytes");
   if (draft.text("tokenizer.kind") != "bpe") return;
   const std::int64_t of_size = vocab_for(text.bytes, tuning::kTextVocab), least = tuning::kTextVocab[0].vocab;
-  const auto of_words = static_cast<std::int64_t>(tuning::kTokensOfWord * static_cast<double>(text.words));
+  // A line of Chinese or Japanese, which have no spaces, is one word, but has a token for each of its characters.
+  const std::size_t words = std::max(text.words, text.different);
+  const auto of_words = static_cast<std::int64_t>(tuning::kTokensOfWord * static_cast<double>(words));
   const bool few_words = of_words < of_size;
   draft.choose("tokenizer.vocab", few_words ? power_of_two(static_cast<double>(of_words), least, of_size) : of_size,
-               few_words ? fmt::format("{} bytes of text with {} different words", amount(text.bytes), text.words)
-                         : describe(text));
+               few_words && words == text.words
+                   ? fmt::format("{} bytes of text with {} different words", amount(text.bytes), words)
+                   : describe(text));
 }
 
 TokenSize token_size(const Config::Tokenizer& tokenizer, const TextSize& text, std::string_view also) {

@@ -51,7 +51,7 @@ inline constexpr std::int64_t kMostCharacters = 200;
 // The vocabulary of byte pairs for texts of up to `up_to` bytes that a language model reads (kTextVocab; measured with
 // 1.1 to 11 MB, docs/learning.md), for texts with labels (kLabelVocab), and for up to `up_to` pairs of sentences
 // (kPairVocab). For a language model, a text of few different words has a smaller vocabulary: kTokensOfWord tokens for
-// each different word, but no fewer than the first row of kTextVocab has.
+// each different word (or character, where there are more), but no fewer than the first row of kTextVocab has.
 struct VocabRow {
   double up_to;
   std::int64_t vocab;

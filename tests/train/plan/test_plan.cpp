@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "core/text/utf8.h"
 #include "tasks/plan/rules.h"
 #include "tasks/plan/text_size.h"
 #include "tests/data/texts.h"
@@ -165,6 +166,23 @@ TEST_CASE("plan: small texts are read by characters, others by byte pairs; many 
   // The validation text of a large text would take more than its share of the time.
   CHECK(resolve(large.config).data.valid_fraction < 0.1);
   CHECK(chosen(small, "data.valid_fraction") == "");
+}
+
+TEST_CASE("plan: the characters of a text without spaces count as words do") {
+  const TempFolder folder;
+  FakeMachine machine;
+  PlanRequest request = without_data(machine);
+  const auto vocab = [&](int different) {
+    std::string line;
+    for (int i = 0; line.size() < 1'500'000; ++i) {
+      append_utf8(line, i % 20 == 19 ? 0x3002 : 0x4e00 + (i / 7 * 31 + i) % different);
+    }
+    request.given.data.text = {folder.write("text.txt", line).string()};
+    return chosen(make_plan(request), "tokenizer.vocab");
+  };
+  CHECK(vocab(2500) == "4096");
+  CHECK(vocab(700) == "2048");
+  CHECK(vocab(50) == "512");
 }
 
 TEST_CASE("plan: where the text has documents, as generated corpora have, no token looks at another document") {
