@@ -49,14 +49,14 @@ inline constexpr std::int64_t kSampleBytes = 1'200'000;
 inline constexpr double kCharBytes = kSampleBytes;
 inline constexpr std::int64_t kMostCharacters = 200;
 // The vocabulary of byte pairs for texts of up to `up_to` bytes that a language model reads (kTextVocab; measured with
-// 1.1 to 11 MB, docs/learning.md), for texts with labels (kLabelVocab), and for up to `up_to` pairs of sentences
+// 0.25 to 11 MB, docs/learning.md), for texts with labels (kLabelVocab), and for up to `up_to` pairs of sentences
 // (kPairVocab). For a language model, a text of few different words has a smaller vocabulary: kTokensOfWord tokens for
 // each different word (or character, where there are more), but no fewer than the first row of kTextVocab has.
 struct VocabRow {
   double up_to;
   std::int64_t vocab;
 };
-inline constexpr VocabRow kTextVocab[] = {{3e5, 512}, {1.2e6, 1024}, {50e6, 4096}, {1e300, 8192}};
+inline constexpr VocabRow kTextVocab[] = {{3e5, 512}, {1.2e6, 2048}, {50e6, 4096}, {1e300, 8192}};
 inline constexpr double kTokensOfWord = 3;
 inline constexpr VocabRow kLabelVocab[] = {{1e6, 512}, {5e6, 1024}, {25e6, 2048}, {200e6, 4096}, {1e300, 8192}};
 inline constexpr VocabRow kPairVocab[] = {{3000, 512}, {10000, 2000}, {20000, 4000}, {200000, 8000}, {1e300, 16000}};

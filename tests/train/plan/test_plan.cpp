@@ -172,15 +172,17 @@ TEST_CASE("plan: the characters of a text without spaces count as words do") {
   const TempFolder folder;
   FakeMachine machine;
   PlanRequest request = without_data(machine);
-  const auto vocab = [&](int different) {
+  const auto vocab = [&](int different, std::size_t bytes = 1'500'000) {
     std::string line;
-    for (int i = 0; line.size() < 1'500'000; ++i) {
+    for (int i = 0; line.size() < bytes; ++i) {
       append_utf8(line, i % 20 == 19 ? 0x3002 : 0x4e00 + (i / 7 * 31 + i) % different);
     }
     request.given.data.text = {folder.write("text.txt", line).string()};
     return chosen(make_plan(request), "tokenizer.vocab");
   };
   CHECK(vocab(2500) == "4096");
+  CHECK(vocab(2500, 1'000'000) == "2048");
+  CHECK(vocab(2500, 200'000) == "512");
   CHECK(vocab(700) == "2048");
   CHECK(vocab(50) == "512");
 }
