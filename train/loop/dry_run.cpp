@@ -85,10 +85,11 @@ Measurement measure(const ResolvedConfig& config, const DataReader& read, double
   std::unique_ptr<ObjectiveData> data = read(config);
   const bool shapes_vary = config.task_row().reads_sentences;
 
-  // These buffers are reserved before the bound is set, because most of their address space is never used.
-  kernels::reserve_blas_buffers(thread_count());
-  const MemoryBound bound;
   const kernels::MatmulPrecisionScope precision(matmul_precision(config));
+  // These buffers are reserved before the bound is set, because most of their address space is never used. Products of
+  // less precision do without them.
+  if (precision.current() == kernels::MatmulPrecision::highest) kernels::reserve_blas_buffers(thread_count());
+  const MemoryBound bound;
   const auto objective = config.task_row().make(config, std::move(data));
   objective->model().initialize_parameters(static_cast<std::uint64_t>(config.train.seed));
   if (precision.current() == kernels::MatmulPrecision::medium) round_frozen_weights(objective->model());

@@ -148,5 +148,9 @@ TEST_CASE("memory: a limit of the address space that is too low is told before a
     CHECK_FALSE(box.has("run"));
   }
   CHECK(run(900, "train tiny.toml --out run --train.threads 4 --train.matmul highest --train.steps 2").exit_code == 0);
+  for (const std::string command : {"info tiny.toml --seconds 0.05", "train tiny.toml --out low --train.steps 2"}) {
+    CAPTURE(command);
+    CHECK(run(150, command + " --train.threads 1 --train.matmul medium").exit_code == 0);  // none by OpenBLAS
+  }
 }
 #endif
