@@ -111,7 +111,8 @@ void TimeBudget::end_piece() {
   if (*work_ == kStep) {
     steps_s_ += seconds;
   } else if (recent_steps_ > 0) {
-    costs_[*work_] = seconds / step_s();
+    const double cost = seconds / step_s(), before = std::exchange(last_costs_[*work_], cost).value_or(cost);
+    costs_[*work_] = std::min(cost, before);
   }
 }
 

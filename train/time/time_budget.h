@@ -118,8 +118,8 @@ class TimeBudget {
   std::optional<Work> work_;  // the piece of work under way, and when it began
   double began_ = 0;
   // How long the last piece of each kind took, as a number of steps at the pace of that time, because a machine that
-  // slows down slows steps and pieces alike.
-  std::array<std::optional<double>, kWorks> costs_;
+  // slows down slows steps and pieces alike; and the shorter of the last two, since a piece may have been interrupted.
+  std::array<std::optional<double>, kWorks> last_costs_, costs_;
   // The seconds of the steps since the last call of note_pace(), and the step at that call.
   double steps_s_ = 0;
   std::int64_t noted_step_;

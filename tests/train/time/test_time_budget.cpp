@@ -69,6 +69,22 @@ TEST_CASE("time budget: a pause, as after Ctrl-Z, takes its own time alone, befo
   }
 }
 
+TEST_CASE("time budget: a pause in an evaluation takes its own time alone") {
+  for (const double at : {20.0, 44.0}) {
+    CAPTURE(at);
+    TimedRun run;
+    run.step_s = [&](double elapsed) {
+      run.evaluation_s = elapsed >= at && elapsed < at + 8 ? 10 : 0.5;  // one evaluation begins in these 8 seconds
+      return 0.05;
+    };
+    CHECK(run.go() == TrainEnd::finished);
+    CHECK(ends_in_time(run));
+    CHECK(run.state.step > 920);
+    CHECK(run.rates.rbegin()->second == 1e-4);
+    CHECK(falls_without_jumps(run, 10));
+  }
+}
+
 TEST_CASE("time budget: on a busy machine the end moves often, and few notices say so") {
   TimedRun run;
   run.step_s = [](double elapsed) { return static_cast<std::int64_t>(elapsed / 3) % 2 == 0 ? 0.04 : 0.08; };
