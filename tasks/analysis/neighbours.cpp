@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/tape/tape.h"
+#include "data/text/encode_text.h"
 #include "nn/layers/layers.h"
 #include "tasks/analysis/trained_embedder.h"
 
@@ -91,7 +92,7 @@ NeighbourFinder::Word NeighbourFinder::word_vector(std::string_view word) const 
 
 NeighbourFinder::Word NeighbourFinder::word_vector_in(std::string_view text, std::string_view word) const {
   const TextVectors found = text_vectors(model_, text, {.layer = layer_, .word = std::string(word)});
-  check(found.unknown == 0, "word: expected one that the tokenizer knows, got ", word);
+  check(count_unknown(found.ids, *model_.tokenizer) == 0, "word: expected one that the tokenizer knows, got ", word);
   return {found.ids, found.vectors.to_vector<float>()};
 }
 

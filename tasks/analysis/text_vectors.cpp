@@ -147,8 +147,9 @@ Tensor layer_of(const std::vector<Variable>& layers, std::int64_t layer) {
 TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, const TextVectorOptions& options) {
   std::vector<std::int32_t> ids = model.prefix;
   Part part = encode(*model.tokenizer, text, options.word, ids);
-  const bool is_empty = std::ssize(ids) == std::ssize(model.prefix);
-  check(!is_empty, "the text has no tokens");
+  const std::int64_t tokens = std::ssize(ids) - std::ssize(model.prefix),
+                     unknown = count_unknown(ids, *model.tokenizer);
+  check(tokens > 0, "the text has no tokens");
   std::ranges::copy(model.suffix, std::back_inserter(ids));
   const std::int64_t length = std::ssize(ids);
   check(length <= model.context.value_or(length), "the text has ", length, " tokens",
@@ -163,10 +164,11 @@ TextVectors text_vectors(const TrainedEmbedder& model, std::string_view text, co
 
   if (options.pooling == Pooling::first) part.end = part.begin + 1;
   if (options.pooling == Pooling::last) part.begin = part.end - 1;
-  TextVectors result{{ids.begin() + part.begin, ids.begin() + part.end}, 0, {}};
-  result.unknown = count_unknown(result.ids, *model.tokenizer);
-  result.vectors = options.pooling == Pooling::mean ? mean_of(vectors, part) : vectors.slice(0, part.begin, part.end);
-  return result;
+  const bool is_mean = options.pooling == Pooling::mean;
+  return {{ids.begin() + part.begin, ids.begin() + part.end},
+          is_mean ? mean_of(vectors, part) : vectors.slice(0, part.begin, part.end),
+          tokens,
+          unknown};
 }
 
 Tensor position_vectors(const TrainedEmbedder& model) {

@@ -28,9 +28,9 @@ struct TextVectorOptions {
 };
 
 struct TextVectors {
-  std::vector<std::int32_t> ids;  // the tokens that the vectors belong to, or were pooled from
-  std::int64_t unknown = 0;       // how many of the ids are the tokenizer's unknown token
-  Tensor vectors;                 // f32 (ids, F) without pooling, else (1, F); contiguous
+  std::vector<std::int32_t> ids;         // the tokens that the vectors belong to, or were pooled from
+  Tensor vectors;                        // f32 (ids, F) without pooling, else (1, F); contiguous
+  std::int64_t tokens = 0, unknown = 0;  // the tokens of the whole text, and how many of them are the unknown token
 };
 
 // Reads a text as a row of its own. The special tokens around the text ([CLS], [SEP], the end of a source) have vectors

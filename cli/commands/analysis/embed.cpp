@@ -148,7 +148,7 @@ void write_vectors(const EmbedArguments& arguments) {
   };
   const auto embed = [&](std::int64_t number, std::string_view text) {
     const TextVectors vectors = vectors_of(number, text);
-    tokens += std::ssize(vectors.ids), unknown += vectors.unknown;
+    tokens += vectors.tokens, unknown += vectors.unknown;
     writer.write(number, text, vectors);
   };
   if (arguments.text) {

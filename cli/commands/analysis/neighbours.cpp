@@ -111,6 +111,7 @@ void print_neighbours(const NeighboursArguments& arguments) {
   for (std::size_t i = 0; i < questions.size(); ++i) {
     words.push_back({arguments.questions[i], answer(finder, questions[i], arguments.count)});
   }
+  if (in_text) warn_of_unknown(text_tokens(*run.tokenizer, arguments.text), *run.tokenizer, "the text");
   print_result(
       arguments.json, [&] { return json_of(words, *run.tokenizer); },
       [&] { return output_text(text_of(words, *run.tokenizer)); });

@@ -138,6 +138,13 @@ TEST_CASE("neighbours: a sum of words is that of their vectors of length 1, by a
   const Json alone = json_of(box, "neighbours word --k 3 --layer 0 --json", {"red - ball"});
   CHECK(json_of(box, "neighbours word --k 3 --layer 0 --json", {"red - ball", "--text", "A red ball."}) == alone);
 
+  // What surrounds a word may change its vector.
+  const std::string unknown = " are words or characters that the vocabulary does not have: ";
+  const std::vector<std::string> text{"--text", "red xylophone ball"};
+  CHECK(box.succeed("neighbours word red --layer 0", text)
+            .tells("1 of 3 tokens of the text" + unknown + "the model reads <unk>\n"));
+  CHECK(box.succeed("embed word --word red", text).tells("1 of 3 tokens" + unknown + "all have the vector of <unk>\n"));
+
   check_error(box, 1, "word: expected one that the tokenizer knows, got xylophone", "neighbours word",
               {"red - xylophone"});
   check_error(box, 1, "word: expected one that the tokenizer knows, got xylophone", "neighbours word --layer 0",
