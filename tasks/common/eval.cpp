@@ -65,7 +65,7 @@ nlohmann::ordered_json loss_json(const Evaluation& result, const TextFacts& fact
 
 EncodedText read_text(const std::string& input, const TrainedModel& run, const Tokenizer& tokenizer,
                       const std::function<void(const std::string&)>& warn) {
-  EncodedText text = encode_inputs(std::span(&input, 1), text_options(run.config), tokenizer);
+  EncodedText text = encode_inputs(std::span(&input, 1), run.config.data.text_options(), tokenizer);
   const std::vector<std::int32_t> prefix = text_prefix(run, tokenizer);
   text.ids.insert(text.ids.begin(), prefix.begin(), prefix.end());
   for (const std::string& note : text.notes.lines()) warn(note);

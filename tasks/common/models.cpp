@@ -27,10 +27,6 @@ std::int32_t document_token(const ResolvedConfig& config, const Tokenizer& token
   return *token;
 }
 
-TextOptions text_options(const ResolvedConfig& config) {
-  return {.document = config.data.document, .field = config.data.text_field};
-}
-
 std::filesystem::path tokenizer_file(const ResolvedConfig& config, const RunFolder* run) {
   return run ? run->tokenizer() : std::filesystem::path(config.tokenizer.file);
 }

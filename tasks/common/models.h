@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "data/text/text_source.h"
 #include "nn/layers/lora.h"
 #include "nn/models/registry.h"
 #include "tokenizer/tokenizer.h"
@@ -18,9 +17,6 @@ namespace tapeformer {
 // <|endoftext|>, the end of the document before. -1 for other models. Throws UsageError when the tokenizer has no such
 // token.
 std::int32_t document_token(const ResolvedConfig& config, const Tokenizer& tokenizer);
-
-// How this configuration reads text files.
-TextOptions text_options(const ResolvedConfig& config);
 
 // Returns the file of the run's tokenizer, if there is a run, else tokenizer.file; "" if a tokenizer is to be learned.
 std::filesystem::path tokenizer_file(const ResolvedConfig& config, const RunFolder* run);

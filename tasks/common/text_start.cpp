@@ -39,7 +39,7 @@ bool may_read_documents(const ResolvedConfig& config) {
   const Config::Data& data = config.data;
   if (config.task_row().name != "language_model" || data.document != DocumentEnd::none) return true;
   if (data.text.empty()) return false;  // a generated corpus
-  const TextOptions options = text_options(config);
+  const TextOptions options = data.text_options();
   return std::ranges::any_of(data.text, [&](const std::string& input) { return may_have_documents(input, options); });
 }
 

@@ -14,9 +14,7 @@
 namespace tapeformer {
 namespace {
 
-TextSize size_of_valid(const Config::Data& data) {
-  return size_of_documents(data.valid, {.document = data.document, .field = data.text_field});
-}
+TextSize size_of_valid(const Config::Data& data) { return size_of_documents(data.valid, data.text_options()); }
 
 // The size of the training text; is_utf8 is of the validation text too, which the tokenizer has to encode as well.
 TextSize size_of_texts(const Config::Data& data) {

@@ -143,7 +143,7 @@ TextSize size_of_documents(const std::vector<std::string>& inputs, const TextOpt
 }
 
 TextSize size_of_text(const Config::Data& data) {
-  if (data.corpus.empty()) return size_of_documents(data.text, {.document = data.document, .field = data.text_field});
+  if (data.corpus.empty()) return size_of_documents(data.text, data.text_options());
   constexpr std::int64_t kLines = 1000;
   const std::int64_t lines = std::min(data.lines, kLines);
   const std::string sample = generate_corpus(data.corpus, lines, static_cast<std::uint64_t>(data.seed));

@@ -71,7 +71,8 @@ Text text_of_files(const std::vector<std::string>& inputs, const ResolvedConfig&
     spooled.push_back(std::make_unique<SpooledInput>(path, cache.writable_folder(), progress));
     path = spooled.back()->path();
   }
-  return {std::move(spooled), std::make_unique<FileText>(std::move(paths), text_options(config), std::move(names))};
+  return {std::move(spooled),
+          std::make_unique<FileText>(std::move(paths), config.data.text_options(), std::move(names))};
 }
 
 Text training_text(const ResolvedConfig& config, const TokenCache& cache, const ProgressMaker& progress) {

@@ -54,6 +54,8 @@ struct Config {
     HeaderLine labels_header = HeaderLine::automatic;
     std::string label_column, text_column;
     std::int64_t lines = 20000, seed = 1;
+    // Returns how text files are read.
+    TextOptions text_options() const { return {.document = document, .field = text_field}; }
     // Returns how labelled text is read.
     LabelledFileOptions labelled_file_options() const {
       return {labels_format, labels_header, label_column, text_column};
