@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "data/synthetic/corpora.h"
 #include "nn/interfaces/encoder_for_classification.h"
 #include "tasks/common/eval.h"
 #include "tasks/common/models.h"
@@ -8,6 +7,7 @@
 #include "tasks/sentences/sentence_objective.h"
 #include "tasks/text/dummy_data.h"
 #include "tasks/text/language_data.h"
+#include "tasks/translation/translation_data.h"
 #include "train/config/data_kinds.h"
 #include "train/config/rules.h"
 #include "train/loop/objective_data.h"
@@ -37,22 +37,12 @@ void check_sentences(const ResolvedConfig& config) {
 }
 
 SentenceData read_sentences(const ResolvedConfig& config, const RunFolder* resumed, const ProgressMaker& progress) {
-  const Config::Data& from = config.data;
-  if (!from.corpus.empty() && !is_parallel_corpus(from.corpus)) {
-    fail_usage("data.corpus: expected pairs of sentences for task.kind = ", config.task.kind, ", got ", from.corpus,
-               ", which is plain text");
-  }
   SentenceData data{.tokenizer = nullptr,
-                    .text = from.corpus.empty()
-                                ? ParallelText::from_pairs(from.pairs)
-                                : ParallelText::from_lines(
-                                      generate_corpus(from.corpus, from.lines, static_cast<std::uint64_t>(from.seed)),
-                                      str_cat("corpus ", from.corpus)),
-                    .valid_text = std::nullopt,
+                    .text = read_training_pairs(config),
+                    .valid_text = read_validation_pairs(config.data),
                     .train = {},
                     .valid = {}};
-  if (!from.valid_pairs.empty()) data.valid_text = ParallelText::from_pairs(from.valid_pairs);
-  const PairSplit split = data.text.split(data.valid_text ? 0 : from.valid_fraction);
+  const PairSplit split = data.text.split(data.valid_text ? 0 : config.data.valid_fraction);
   data.train = split.train;
   data.valid = data.valid_text ? data.valid_text->pairs() : split.valid;
   data.tokenizer = known_tokenizer(config, resumed);

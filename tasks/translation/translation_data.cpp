@@ -9,24 +9,6 @@
 namespace tapeformer {
 namespace {
 
-ParallelText read_training_text(const ResolvedConfig& config) {
-  const Config::Data& data = config.data;
-  if (!data.pairs.empty()) return ParallelText::from_pairs(data.pairs);
-  if (!data.source.empty()) return ParallelText::from_files(data.source, data.target);
-  if (!is_parallel_corpus(data.corpus)) {
-    fail_usage("data.corpus: expected parallel text for model.type = ", config.model.type, ", got ", data.corpus,
-               ", which is plain text");
-  }
-  return ParallelText::from_lines(generate_corpus(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed)),
-                                  str_cat("corpus ", data.corpus));
-}
-
-std::optional<ParallelText> read_validation_text(const Config::Data& data) {
-  if (!data.valid_pairs.empty()) return ParallelText::from_pairs(data.valid_pairs);
-  if (!data.valid_source.empty()) return ParallelText::from_files(data.valid_source, data.valid_target);
-  return std::nullopt;
-}
-
 // A tokenizer, and its name in error messages.
 struct NamedTokenizer {
   std::shared_ptr<const Tokenizer> tokenizer;
@@ -74,6 +56,26 @@ PairTokenizers load_pair_tokenizers(const RunFolder& run, const ResolvedConfig& 
   return pair_tokenizers(source, config.tokenizer.joint ? source : load_named(run.target_tokenizer()));
 }
 
+ParallelText read_training_pairs(const ResolvedConfig& config) {
+  const Config::Data& data = config.data;
+  if (!data.pairs.empty()) return ParallelText::from_pairs(data.pairs);
+  if (!data.source.empty()) return ParallelText::from_files(data.source, data.target);
+  if (!is_parallel_corpus(data.corpus)) {
+    const bool tunes = config.task_row().fine_tunes;
+    fail_usage("data.corpus: expected ",
+               tunes ? "pairs of sentences for task.kind = " : "parallel text for model.type = ",
+               tunes ? config.task.kind : config.model.type, ", got ", data.corpus, ", which is plain text");
+  }
+  return ParallelText::from_lines(generate_corpus(data.corpus, data.lines, static_cast<std::uint64_t>(data.seed)),
+                                  str_cat("corpus ", data.corpus));
+}
+
+std::optional<ParallelText> read_validation_pairs(const Config::Data& data) {
+  if (!data.valid_pairs.empty()) return ParallelText::from_pairs(data.valid_pairs);
+  if (!data.valid_source.empty()) return ParallelText::from_files(data.valid_source, data.valid_target);
+  return std::nullopt;
+}
+
 PairLimits pair_limits(const ResolvedConfig& config) {
   constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
   const std::int64_t batch = config.train.batch_tokens > 0 ? config.train.batch_tokens : kNoLimit;
@@ -116,10 +118,10 @@ PairBatchOptions training_batch_options(const ResolvedConfig& config) {
 TranslationData prepare_translation_data(const ResolvedConfig& config, std::optional<PairTokenizers> tokenizers,
                                          const ProgressMaker& progress) {
   TranslationData data;
-  const ParallelText train = read_training_text(config);
+  const ParallelText train = read_training_pairs(config);
   PairSplit split{train.pairs(), {}};
   data.notes = train.notes();
-  data.valid_text = read_validation_text(config.data);
+  data.valid_text = read_validation_pairs(config.data);
   if (data.valid_text) {
     split.valid = data.valid_pairs();
     data.notes.add(data.valid_text->notes());

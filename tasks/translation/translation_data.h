@@ -36,6 +36,11 @@ struct TranslationData {
   }
 };
 
+// Reads or generates the sentence pairs to train on. Throws UsageError for a corpus of plain text.
+ParallelText read_training_pairs(const ResolvedConfig& config);
+// Reads the pairs for validation; nullopt if no files are named for them.
+std::optional<ParallelText> read_validation_pairs(const Config::Data& data);
+
 // The largest number of ids of a source and of a target: one position of the context is kept for the source's end, or
 // the target's beginning. Where the model has no context, a pair must fit into train.batch_tokens.
 PairLimits pair_limits(const ResolvedConfig& config);
