@@ -1,6 +1,7 @@
 // The token ids of sentence pairs, in memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -53,6 +54,11 @@ class TokenPairs {
   // The number of source or target ids that are the unknown token of their tokenizer.
   std::int64_t unknown_sources(const Tokenizer& source) const { return count_unknown(source_.ids, source); }
   std::int64_t unknown_targets(const Tokenizer& target) const { return count_unknown(target_.ids, target); }
+  // The share of the target ids that are the unknown token of their tokenizer; 0 without ids.
+  double unknown_share(const Tokenizer& target) const {
+    return static_cast<double>(unknown_targets(target)) /
+           static_cast<double>(std::max<std::int64_t>(target_tokens(), 1));
+  }
   const SkippedPairs& skipped() const { return skipped_; }
 
   void add(std::span<const std::int32_t> source, std::span<const std::int32_t> target, std::int64_t target_bytes);

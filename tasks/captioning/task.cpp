@@ -117,9 +117,7 @@ EvalReport evaluate_captioning(const EvalRequest& request) {
                         start_progress(request.progress, "evaluating"));
   require_finite(result);
   const CaptionScores scores = score_captions(run, captions, request);
-  const double unknown = static_cast<double>(captions.pairs.unknown_targets(*run.tokenizer.tokenizer));
-  const TextFacts facts{captions.pairs.target_bytes(),
-                        unknown / static_cast<double>(std::max<std::int64_t>(captions.pairs.target_tokens(), 1))};
+  const TextFacts facts{captions.pairs.target_bytes(), captions.pairs.unknown_share(*run.tokenizer.tokenizer)};
   const double exact = static_cast<double>(scores.exact) / static_cast<double>(count);
   Json json = loss_json(result, facts);
   json.update({{"images", captions.images.image_count()},

@@ -70,10 +70,9 @@ class PairObjective : public Objective {
 
   // Returns the facts about validation pairs whose targets this tokenizer has encoded.
   static ValidationFacts facts_of(const TokenPairs& pairs, const Tokenizer& target) {
-    const auto unknown = static_cast<double>(pairs.unknown_targets(target));
     return {.tokens = pairs.target_tokens() + pairs.size(),
             .bytes = pairs.target_bytes(),
-            .unknown_share = unknown / static_cast<double>(pairs.target_tokens())};
+            .unknown_share = pairs.unknown_share(target)};
   }
   // Returns the hash of validation data by the hash of its texts. `by_batch`: train.batch_tokens, which a resumed run
   // may change, is the limit above which sentences are left out. Then the hash is that of those that are scored: their

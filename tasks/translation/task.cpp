@@ -87,8 +87,7 @@ EvalReport evaluate_translation(const EvalRequest& request) {
   const Evaluation result = evaluate(*run.model, pairs, run.tokenizers.symbols, {.sentences = request.rows()}, 0,
                                      start_progress(request.progress, "evaluating"));
   require_finite(result);
-  const double unknown = static_cast<double>(pairs.unknown_targets(*run.tokenizers.target));
-  const TextFacts facts{pairs.target_bytes(), unknown / static_cast<double>(pairs.target_tokens())};
+  const TextFacts facts{pairs.target_bytes(), pairs.unknown_share(*run.tokenizers.target)};
   Json json = loss_json(result, facts);
   // These keys are those of a text's evaluation: a sentence counts as one window.
   if (const auto context = run.model->context()) json.update({{"context", *context}, {"stride", *context}});

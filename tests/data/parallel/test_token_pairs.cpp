@@ -155,5 +155,7 @@ TEST_CASE("token pairs: unknown target tokens are counted") {
   const std::string_view text = "a b";
   const auto word = train_tokenizer({.kind = "word", .vocab = 3, .special_tokens = {}}, std::span(&text, 1));
   const SentencePair pairs[] = {{"a b", "a b"}, {"x", "a x"}, {"x", "x b"}};
-  CHECK(encode_pairs(pairs, *word, *word, {9, 9}).unknown_targets(*word) == 2);
+  const TokenPairs encoded = encode_pairs(pairs, *word, *word, {9, 9});
+  CHECK(encoded.unknown_share(*word) == 2.0 / static_cast<double>(encoded.target_tokens()));
+  CHECK(TokenPairs().unknown_share(*word) == 0);
 }
