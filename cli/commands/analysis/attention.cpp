@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -19,10 +19,15 @@
 namespace tapeformer::cli {
 namespace {
 
+struct HeadPlace {
+  std::int64_t layer = 0, head = 0;
+};
+
 struct AttentionArguments {
   RunSelection run;
-  std::string text, source, out, head, by_position;
+  std::string text, source, out, by_position;
   std::optional<std::string> target;
+  std::optional<HeadPlace> head;
   std::optional<MatmulSetting> matmul;
   bool json = false, lens = false, heads = false;
 };
@@ -174,20 +179,22 @@ std::vector<AttentionText> read_attention(const AttentionArguments& arguments) {
 }
 
 // Parses "3.5": layer 3, head 5.
-std::pair<std::int64_t, std::int64_t> parse_head(const std::string& text) {
-  long long layer = 0, head = 0;
-  int end = 0;
-  if (std::sscanf(text.c_str(), "%lld.%lld%n", &layer, &head, &end) != 2 || end != static_cast<int>(text.size())) {
+HeadPlace parse_head(const std::string& text) {
+  HeadPlace place;
+  const char* const end = text.data() + text.size();
+  const auto layer = std::from_chars(text.data(), end, place.layer);
+  const bool has_head = layer.ec == std::errc() && layer.ptr != end && *layer.ptr == '.';
+  const auto head = has_head ? std::from_chars(layer.ptr + 1, end, place.head) : layer;
+  if (!has_head || head.ec != std::errc() || head.ptr != end) {
     fail_usage("attention: --head: expected LAYER.HEAD, such as 3.5, got ", text);
   }
-  return {layer, head};
+  return place;
 }
 
 void write_attention(const AttentionArguments& arguments) {
   if (arguments.out.empty() && !arguments.json) fail_usage("attention: expected --out or --json");
-  if (!arguments.head.empty() && arguments.out.empty())
-    fail_usage("attention: --head: expected --out FILE.svg beside it");
-  const bool is_page = arguments.head.empty();
+  const bool is_page = !arguments.head;
+  if (!is_page && arguments.out.empty()) fail_usage("attention: --head: expected --out FILE.svg beside it");
   if (!is_page && !arguments.json && (arguments.lens || arguments.heads || !arguments.by_position.empty())) {
     fail_usage("attention: --lens, --heads and --by-position: expected a page or --json, got the picture of --head");
   }
@@ -197,17 +204,15 @@ void write_attention(const AttentionArguments& arguments) {
                ": expected --out FILE", ending, ", got ", arguments.out);
   }
   const std::vector<AttentionText> texts = read_attention(arguments);
+  if (!is_page) {
+    write_file_atomically(arguments.out, attention_svg(texts.back(), arguments.head->layer, arguments.head->head));
+  } else if (!arguments.out.empty()) {
+    const std::string& text = arguments.source.empty() ? arguments.text : arguments.source;
+    write_file_atomically(arguments.out, attention_page("Attention: " + text, texts));
+  }
   if (arguments.json) {
     constexpr int kAllDigits = 9;
     print_json(attention_json(texts, kAllDigits));
-  }
-  if (arguments.out.empty()) return;
-  if (arguments.head.empty()) {
-    const std::string& text = arguments.source.empty() ? arguments.text : arguments.source;
-    write_file_atomically(arguments.out, attention_page("Attention: " + text, texts));
-  } else {
-    const auto [layer, head] = parse_head(arguments.head);
-    write_file_atomically(arguments.out, attention_svg(texts.back(), layer, head));
   }
 }
 
@@ -223,7 +228,7 @@ Command attention_command() {
                       {"--source", &arguments->source, "Of an encoder-decoder: the source", {.excludes = {"--text"}}},
                       {"--target", &arguments->target, "Of an encoder-decoder: the target [the model's translation]"},
                       {"--out", &arguments->out, "The page (.html), or with --head the picture (.svg)"},
-                      {"--head", &arguments->head,
+                      {"--head", [&head = arguments->head](const std::string& text) { head = parse_head(text); },
                        "LAYER.HEAD, from 0: this head alone as a picture; of an encoder-decoder, of target to source"},
                       {"--lens", &arguments->lens, "Also what each layer would predict at each position (logit lens)"},
                       {"--heads", &arguments->heads,

@@ -32,6 +32,8 @@ TEST_CASE("attention: every layer and head of a language model, as JSON, as a pa
                    {"attention run --text Once", "attention: expected --out or --json"},
                    {"attention run --text Once --head 3 --out new.svg",
                     "attention: --head: expected LAYER.HEAD, such as 3.5, got 3"},
+                   {"attention none --text Once --head 0.+0 --out new.svg",
+                    "attention: --head: expected LAYER.HEAD, such as 3.5, got 0.+0"},
                    {"attention run --text Once --head 0.0 --out new.html",
                     "attention: --head writes a picture: expected --out FILE.svg, got new.html"},
                    {"attention run --text Once --head 0.0 --lens --out new.svg",
@@ -40,6 +42,9 @@ TEST_CASE("attention: every layer and head of a language model, as JSON, as a pa
                    {"attention run --text Once --out new.svg",
                     "attention: without --head it writes a page: expected --out FILE.html, got new.svg"},
                });
+  for (const std::string head : {"3", "9.0"}) {
+    CHECK(box.run("attention run --text Once --json --out new.svg --head " + head).out == "");
+  }
   CHECK_FALSE(box.has("new.html"));
   CHECK_FALSE(box.has("new.svg"));
   check_error(box, kUsage, "attention: expected a text, got none", "attention run --json");
