@@ -168,11 +168,12 @@ TemplateExpression TemplateExpressionParser::primary() {
     case TemplateToken::Kind::integer:
     case TemplateToken::Kind::number: {
       ++at_;
-      if (token.kind == TemplateToken::Kind::number) return constant({std::stod(token.text)});
-      std::int64_t value = 0;
-      const auto read = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
-      check(read.ec == std::errc(), "the number ", token.text, " is too large");
-      return constant({value});
+      const auto constant_of = [&](auto value) {
+        const auto read = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
+        check(read.ec == std::errc(), "the number ", token.text, " is out of range");
+        return constant({value});
+      };
+      return token.kind == TemplateToken::Kind::number ? constant_of(0.0) : constant_of(std::int64_t{0});
     }
     case TemplateToken::Kind::name:
       break;

@@ -176,6 +176,9 @@ TEST_CASE("chat template: what Python refuses while it renders is told with the 
       {"{{ ['a'] | join(', ', attribute='role') }}",
        "chat template: line 1: join: the argument 'attribute' is not supported"},
       {"{{ nothing | tojson }}", "chat template: line 1: tojson: 'nothing' is undefined"},
+      {"{{ 9223372036854775808 }}", "chat template: line 1: the number 9223372036854775808 is out of range"},
+      {"{{ " + many_times("9", 400) + ".0 }}",
+       "chat template: line 1: the number " + many_times("9", 400) + ".0 is out of range"},
       {"{{ 9223372036854775807 + 1 }}", "chat template: line 1: +: the numbers are too large"},
       // Templates that would never end, or fill the memory or the stack.
       {"{% set n = namespace() %}{% set n.me = n %}{{ n == n }}",
