@@ -169,14 +169,11 @@ void decode_input(const TokenizerArguments& arguments) {
   TextOutput output;
   bool begins = true;
   for (std::string word; std::cin >> word; begins = false) {
-    std::size_t read = 0;
     std::int32_t id = -1;
-    try {
-      id = std::stoi(word, &read);
-    } catch (const std::exception&) {
-    }
-    check(read == word.size(), "tokenizer decode: expected token ids separated by white space, got \"",
-          word.substr(0, 60), "\"");
+    const char* const end = word.data() + word.size();
+    const auto read = std::from_chars(word.data(), end, id);
+    check(read.ec == std::errc() && read.ptr == end,
+          "tokenizer decode: expected token ids separated by white space, got \"", word.substr(0, 60), "\"");
     output.write(begins ? tokenizer->decode(std::span(&id, 1)) : std::string(tokenizer->token_bytes(id)));
   }
   output.finish();
