@@ -137,35 +137,26 @@ void write_vectors(const EmbedArguments& arguments) {
   const kernels::MatmulPrecisionScope precision(run.matmul);
   VectorWriter writer(arguments, run);
   std::int64_t tokens = 0, unknown = 0;
-  const auto vectors_of = [&](std::int64_t number, std::string_view text) {
+  const auto embed = [&](std::int64_t number, std::string_view text, bool typed) {
+    TextVectors vectors;
     try {
-      return text_vectors(run, text, arguments.options);
+      vectors = text_vectors(run, text, arguments.options);
     } catch (const UsageError&) {
       throw;
     } catch (const Error& error) {
-      fail("embed: ", arguments.text ? "--text" : str_cat("line ", number), ": ", error.what());
+      const std::string what = str_cat(arguments.text ? "--text" : str_cat("line ", number), ": ", error.what());
+      if (!typed) fail("embed: ", what);
+      return log_warning("embed: {}", what);
     }
-  };
-  const auto embed = [&](std::int64_t number, std::string_view text) {
-    const TextVectors vectors = vectors_of(number, text);
     tokens += vectors.tokens, unknown += vectors.unknown;
     writer.write(number, text, vectors);
   };
   if (arguments.text) {
-    embed(1, *arguments.text);
+    embed(1, *arguments.text, false);
   } else {
     InputLines input("embedding");
     std::int64_t number = 0;
-    for (std::string line; input.next(line);) {
-      try {
-        embed(++number, line);
-      } catch (const UsageError&) {
-        throw;
-      } catch (const Error& error) {
-        if (!input.typed()) throw;
-        log_warning("{}", error.what());
-      }
-    }
+    for (std::string line; input.next(line);) embed(++number, line, input.typed());
     check(tokens > 0, "embed: expected lines of text on standard input, got none");
   }
   writer.commit();
