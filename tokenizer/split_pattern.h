@@ -9,8 +9,8 @@ namespace tapeformer {
 
 // gpt2    Radford et al. 2019, encoder.py
 // cl100k  tiktoken's pattern for GPT-4, also used by Llama 3: a word may begin with any one character that is no
-// letter,
-//         digit or newline; numbers are split into groups of three digits; newlines belong to the symbols before them
+//         letter, digit or newline; numbers are split into groups of three digits; newlines belong to the symbols
+//         before them
 // qwen2   the pattern of Qwen2 and Qwen3: cl100k's, but each digit is a pretoken
 // smollm  the pattern of SmolLM: gpt2's, but each digit is a pretoken, and so is all white space before a digit
 enum class SplitPattern { gpt2, cl100k, qwen2, smollm };

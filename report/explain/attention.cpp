@@ -121,10 +121,8 @@ void show_variances(WorkedExample& out) {
   out.heading("Why √d_k");
   out.say(
       "If the numbers of q and k are independent, with mean 0 and variance 1, the variance of q·k is d_k. Here are "
-      "1024 "
-      "drawn queries and 1024 keys of each width, and the mean over the queries of their largest weight: without √d_k "
-      "the "
-      "softmax of wide heads takes little more than one key, where its gradient is near 0.");
+      "1024 drawn queries and 1024 keys of each width, and the mean over the queries of their largest weight: without "
+      "√d_k the softmax of wide heads takes little more than one key, where its gradient is near 0.");
   out.show(std::move(table));
 }
 
@@ -203,8 +201,7 @@ void explain_additive(WorkedExample& out, const TopicOptions& options) {
   const AttentionNames names(in);
   out.say(
       "Bahdanau et al. 2015: a layer of tanh compares queries with keys. q and k stand here for the products of W₁ "
-      "with "
-      "the states of decoder and encoder.");
+      "with the states of decoder and encoder.");
   show_inputs(out, in);
   out.show(Values{"w", w});
   const Variable sums = add(reshape(Variable::constant(tape, in.q), {queries, 1, d}),

@@ -56,13 +56,10 @@ WorkedExample explain_vanishing(const TopicOptions&) {
   out.formula("∂L/∂h_t = (∂h_T/∂h_{T−1} ⋯ ∂h_{t+1}/∂h_t)ᵀ ∂L/∂h_T");
   out.say(
       "A product of so many matrices vanishes where they are small, and explodes where they are large. Here are "
-      "recurrent "
-      "layers, 64 wide, with the values that training begins with. Each reads 101 random inputs; L is the sum of the "
-      "last state's squares. Shown is the norm of the gradient at an input so many steps before the last one, as a "
-      "share of "
-      "that at the last one. An LSTM's cell keeps the share f of itself at each step, and f^100 = 0.37 for a forget "
-      "gate of "
-      "0.99, which a bias of 4.6 = ln 99 gives.");
+      "recurrent layers, 64 wide, with the values that training begins with. Each reads 101 random inputs; L is the "
+      "sum of the last state's squares. Shown is the norm of the gradient at an input so many steps before the last "
+      "one, as a share of that at the last one. An LSTM's cell keeps the share f of itself at each step, and f^100 = "
+      "0.37 for a forget gate of 0.99, which a bias of 4.6 = ln 99 gives.");
   const std::pair<const char*, std::vector<double>> cells[] = {
       {"tanh", gradient_by_distance(CellKind::tanh, 0)},
       {"gru", gradient_by_distance(CellKind::gru, 0)},

@@ -29,9 +29,9 @@ std::vector<std::string> tokens_by_id(const std::map<std::int32_t, std::string>&
 std::map<std::int32_t, std::string> read_vocab(const nlohmann::json& vocab, const std::string& where);
 
 // Makes the tokenizer of a file: its special tokens stand for their text, the others for the bytes that their
-// characters mean. Throws Error: it begins with `where_tokens` for a token
-// that is not written in byte-level characters, and with where_merge(i) if merge i is given twice, or has a part or a
-// result that is not an ordinary token.
+// characters mean. Throws Error: it begins with `where_tokens` for a token that is not written in byte-level
+// characters, and with where_merge(i) if merge i is given twice, or has a part or a result that is not an ordinary
+// token.
 std::unique_ptr<BpeTokenizer> bpe_of_written(const Vocabulary& written, const std::vector<WrittenPair>& merges,
                                              const std::string& where_tokens,
                                              const std::function<std::string(std::size_t)>& where_merge,

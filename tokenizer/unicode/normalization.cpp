@@ -143,8 +143,8 @@ CodePoints nfd(const CodePoints& characters) {
 }
 
 std::string nfc(std::string_view text) {
-  constexpr unsigned char kFirstMark =
-      0xCC;  // the first byte of U+0300: texts without later characters stay as they are
+  // The first byte of U+0300: texts without later characters stay as they are.
+  constexpr unsigned char kFirstMark = 0xCC;
   if (std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < kFirstMark; })) {
     return std::string(text);
   }
