@@ -1,5 +1,6 @@
 #include "cli/training/training.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "core/text/joined.h"
 #include "core/text/numbers.h"
 #include "core/text/shell_word.h"
+#include "nn/optim/schedule.h"
 #include "report/run_report.h"
 #include "train/config/matmul_config.h"
 #include "train/distributed/launch.h"
@@ -120,6 +122,12 @@ void log_beginning(const ResolvedConfig& config, const Objective& objective, con
   if (config.train.minutes == 0 && config.schedule.warmup > config.train.steps) {
     log_info("the learning rate rises over {} steps: in {} it does not reach its peak (schedule.warmup)",
              config.schedule.warmup, config.train.steps);
+  }
+  const std::int64_t end = std::max(config.schedule.total, config.schedule.warmup);
+  const std::int64_t idle = config.train.steps - std::max(end, state.step);
+  if (config.train.minutes == 0 && idle > 0 && learning_rate(schedule_spec(config), end + 1) == 0) {
+    log_warning("the learning rate is 0 after step {}, so that the last {} of {} steps change nothing (schedule.total)",
+                end, idle, config.train.steps);
   }
   if (state.step < last_step(config, state)) return;
   if (last_step(config, state) < config.train.steps) {

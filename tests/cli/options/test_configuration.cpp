@@ -106,8 +106,16 @@ TEST_CASE("configuration: a run goes on with more steps at the rates of a longer
   // A total that was given stays.
   box.train("given", "--schedule.kind cosine --schedule.total 10 --train.steps 10");
   const Outcome outcome = box.run("train --resume given --train.steps 12");
-  CHECK_FALSE(outcome.tells("schedule.total"));
+  CHECK_FALSE(outcome.tells("schedule.total is now"));
+  CHECK(
+      outcome.tells("warning: the learning rate is 0 after step 10, so that the last 2 of 12 steps change nothing "
+                    "(schedule.total)\n"));
   CHECK(last_rate(box, "given") == 0);
+  CHECK_FALSE(box.succeed("train --resume given --train.steps 14 --schedule.total 14").tells("change nothing"));
+  const std::string short_schedule = " --schedule.kind linear --schedule.warmup 0 --schedule.total 2 --train.steps 4";
+  CHECK(box.succeed("train tiny.toml --out idle" + short_schedule).tells("the last 2 of 4 steps change nothing"));
+  const Outcome above_0 = box.succeed("train tiny.toml --out above-0 --schedule.min_lr 1e-4" + short_schedule);
+  CHECK_FALSE(above_0.tells("change nothing"));
 }
 
 TEST_CASE("configuration: a run that has recorded a key without effect goes on, and says that the key is ignored") {
