@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <span>
 #include <utility>
 
 #include "cli/terminal/messages.h"
@@ -153,6 +155,15 @@ void log_evaluation(const std::string& what, const Evaluation& evaluation, std::
            measures, bleu ? fmt::format(", greedy BLEU {:.2f}", *bleu) : "");
 }
 
+// Logs the steps whose weights were averaged, and warns if there are fewer checkpoints than were asked for.
+void log_average(std::span<const std::int64_t> steps, const ResolvedConfig& config) {
+  if (config.train.ema > 0) return log_info("took the moving average of the weights up to step {}", steps.back());
+  log_info("averaged the checkpoints of the steps {}", joined(steps, ", "));
+  if (std::ssize(steps) >= config.checkpoint.average) return;
+  log_warning("checkpoint.average: {} checkpoints were asked for, and the run has {} (checkpoint.every is {})",
+              config.checkpoint.average, steps.size(), config.checkpoint.every);
+}
+
 // Logs that the learning rate begins to fall, or that the end of the cool-down has moved.
 void log_cooldown(const CooldownNotice& notice) {
   const std::string time = fmt::format("{} steps, about {:.0f} s", notice.end - notice.step, notice.seconds);
@@ -291,12 +302,7 @@ void train_run(const ResolvedConfig& config, Training& training, const RunFolder
   const TrainHooks hooks{.progress = [&](const ProgressState& now) { progress.step(now); },
                          .evaluating = [] { return show_progress("evaluating"); },
                          .evaluated = evaluated,
-                         .averaged =
-                             [&](std::span<const std::int64_t> steps) {
-                               config.train.ema > 0
-                                   ? log_info("took the moving average of the weights up to step {}", steps.back())
-                                   : log_info("averaged the checkpoints of the steps {}", joined(steps, ", "));
-                             },
+                         .averaged = [&](std::span<const std::int64_t> steps) { log_average(steps, config); },
                          .average_evaluated =
                              [&](const Evaluation& evaluation, std::optional<double> bleu) {
                                log_evaluation("the average", evaluation, bleu, objective.task());

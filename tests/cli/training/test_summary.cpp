@@ -188,3 +188,12 @@ TEST_CASE("train: a training that is shorter than the warm-up is told so when it
   CHECK(box.succeed("train tiny.toml --out short --train.steps 5 --schedule.warmup 6").tells(told));
   CHECK_FALSE(box.succeed("train tiny.toml --out enough --train.steps 6 --schedule.warmup 6").tells("schedule.warmup"));
 }
+
+TEST_CASE("train: an average of fewer checkpoints than were asked for is told") {
+  const Sandbox box("gpt");
+  const std::string options = "train tiny.toml --checkpoint.average 3 --train.steps ";
+  const std::string told =
+      "warning: checkpoint.average: 3 checkpoints were asked for, and the run has 2 (checkpoint.every is 8)\n";
+  CHECK(box.succeed(options + "10 --checkpoint.every 8 --out fewer").tells(told));
+  CHECK_FALSE(box.succeed(options + "12 --checkpoint.every 4 --out all").tells("were asked for"));
+}
