@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/json.h"
+#include "core/text/joined.h"
 #include "core/text/utf8.h"
 #include "data/text/byte_reader.h"
 #include "data/text/text_source.h"
@@ -192,13 +193,15 @@ class JsonLinesReader : public FileReader {
 
  private:
   const std::string& read_document() {
-    using nlohmann::json;
     const std::string place = str_cat(name_.string(), ":", number_), where = place + ": ";
     check(line_.find('\0') == line_.npos, where, "expected a line of JSON, got a byte 0 in it");
     if (replace_lone_surrogates(line_)) notes_.add(TextNote::lone_surrogate, place);
-    json object = parse_json<json>(line_, where);
+    auto object = parse_json<nlohmann::json>(line_, where);
     const auto found = object.find(field_);
-    check(found != object.end(), where, "expected an object with the field \"", field_, "\"");
+    if (found == object.end())
+      fail(where, "expected an object with the field \"", field_, "\", got ",
+           object.is_object() ? "fields " + joined(object.items(), ", ", [](const auto& item) { return item.key(); })
+                              : object.type_name());
     check(found->is_string(), where, "expected a string in the field \"", field_, "\", got ", found->type_name());
     return document_ = std::move(found->get_ref<std::string&>());
   }

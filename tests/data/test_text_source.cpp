@@ -163,9 +163,9 @@ TEST_CASE("text source: a wrong line of JSON is named by file and line") {
     const fs::path path = folder.write("a.jsonl", good + line);
     check_refused(path, str_cat(path.string(), ":3: ", message));
   };
-  refused("{\"content\": 1}", "expected an object with the field \"text\"");
-  refused("[\"text\"]\n", "expected an object with the field \"text\"");
-  refused("3\n", "expected an object with the field \"text\"");
+  refused("{\"id\": 7, \"body\": 1}", "expected an object with the field \"text\", got fields body, id");
+  refused("[\"text\"]\n", "expected an object with the field \"text\", got array");
+  refused("3\n", "expected an object with the field \"text\", got number");
   refused("{\"text\": 5}\n", "expected a string in the field \"text\", got number");
   refused("{\"text\": null}\n", "expected a string in the field \"text\", got null");
   refused("{\"text\": \"cut sho", "not valid JSON at byte 18");

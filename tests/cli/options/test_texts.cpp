@@ -97,7 +97,7 @@ TEST_CASE("texts: what cannot be read is said in one line, and leaves nothing") 
   box.write("a.zst", "plain text");
   refused("a.zst", root + "/a.zst: not Zstandard data, or damaged (Unknown frame descriptor)");
   box.write("a.jsonl", "{\"text\": \"one\"}\n{\"body\": \"two\"}\n");
-  refused("a.jsonl", root + "/a.jsonl:2: expected an object with the field \"text\"");
+  refused("a.jsonl", root + "/a.jsonl:2: expected an object with the field \"text\", got fields body");
 }
 
 TEST_CASE("texts: what is odd about them is said once, also when the text is in the cache") {
