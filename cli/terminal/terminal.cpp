@@ -42,6 +42,12 @@ class LogSink : public ColorSink {
   }
 };
 
+// Whether the terminal knows no escape sequences, as a shell in Emacs.
+bool is_dumb() {
+  const char* const term = std::getenv("TERM");
+  return term != nullptr && std::string_view(term) == "dumb";
+}
+
 // The number of bytes at the end that may be the beginning of an unfinished character.
 std::size_t unfinished_bytes(std::string_view text) {
   for (std::size_t count = 1; count <= std::min<std::size_t>(3, text.size()); ++count) {
@@ -56,7 +62,7 @@ std::size_t unfinished_bytes(std::string_view text) {
 }  // namespace
 
 int terminal_columns(int fd) {
-  if (::isatty(fd) == 0) return 0;
+  if (::isatty(fd) == 0 || is_dumb()) return 0;
   winsize size{};
   return ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUnknownColumns;
 }
@@ -64,9 +70,7 @@ int terminal_columns(int fd) {
 bool wants_color(int fd, ColorWhen when) {
   if (when != ColorWhen::automatic) return when == ColorWhen::always;
   const char* const no_color = std::getenv("NO_COLOR");
-  const char* const term = std::getenv("TERM");
-  const bool dumb = term != nullptr && std::string_view(term) == "dumb";
-  return ::isatty(fd) != 0 && !dumb && (no_color == nullptr || *no_color == '\0');
+  return ::isatty(fd) != 0 && !is_dumb() && (no_color == nullptr || *no_color == '\0');
 }
 
 void set_up_log() {

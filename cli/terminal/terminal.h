@@ -9,7 +9,8 @@
 
 namespace tapeformer {
 
-// The width in columns of the terminal behind a file descriptor; 0 if it is not a terminal.
+// The width in columns of the terminal behind a file descriptor; 0 if it is not a terminal, or a dumb one (TERM), which
+// cannot erase a line.
 int terminal_columns(int fd);
 
 enum class ColorWhen { automatic, always, never };
