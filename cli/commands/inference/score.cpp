@@ -14,6 +14,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "core/text/lines.h"
+#include "data/text/encode_text.h"
 #include "data/text/text_files.h"
 #include "report/score_page.h"
 #include "tasks/analysis/option_scores.h"
@@ -55,14 +56,24 @@ class OptionScorer {
     }
   }
 
-  std::vector<OptionScore> score(const std::string& prompt, std::span<const std::string> options) const {
+  std::vector<OptionScore> score(const std::string& prompt, std::span<const std::string> options) {
     const kernels::MatmulPrecisionScope precision(translator_ ? translator_->matmul : language_model_->matmul);
+    const std::vector<std::int32_t> ids =
+        translator_ ? tokenizer().encode(prompt) : beginning_tokens(*language_model_, prompt);
+    unknown_ += count_unknown(ids, tokenizer()), read_ += std::ssize(ids);
     if (translator_) return score_options(*translator_->model, translator_->tokenizers, prompt, options);
-    const std::vector<std::int32_t> ids = beginning_tokens(*language_model_, prompt);
-    return score_options(*language_model_->model, *language_model_->tokenizer, ids, options);
+    return score_options(*language_model_->model, tokenizer(), ids, options);
   }
+  // Warns of tokens of the prompts that the vocabulary does not have. `what` names the prompts.
+  void warn_of_prompts(std::string_view what) const { warn_of_unknown(unknown_, read_, tokenizer(), what); }
 
  private:
+  // The tokenizer of prompts.
+  const Tokenizer& tokenizer() const {
+    return translator_ ? *translator_->tokenizers.source : *language_model_->tokenizer;
+  }
+
+  std::int64_t unknown_ = 0, read_ = 0;  // the unknown tokens of the prompts, and all of them
   std::optional<TrainedTranslator> translator_;
   std::optional<TrainedLanguageModel> language_model_;
 };
@@ -90,12 +101,13 @@ class UnknownOptions {
 };
 
 void print_options(const ScoreArguments& arguments) {
-  const OptionScorer scorer(arguments);
+  OptionScorer scorer(arguments);
   const std::vector<OptionScore> scores = scorer.score(*arguments.prompt, arguments.options);
   const OptionScore& best = scores[best_option(scores, arguments.by)];
   UnknownOptions unknown;
   unknown.add(scores);
   unknown.warn_of_them();
+  scorer.warn_of_prompts("the prompt");
   const auto json = [&] {
     Json list = Json::array();
     for (const OptionScore& score : scores) {
@@ -205,7 +217,7 @@ void count_answer(const Question& question, std::span<const OptionScore> scores,
 
 void print_accuracy(const ScoreArguments& arguments) {
   const std::vector<Question> questions = read_questions(arguments);
-  const OptionScorer scorer(arguments);
+  OptionScorer scorer(arguments);
   const ProgressCallback progress = show_progress("scoring");
   std::vector<ScoredGroup> groups;
   ScoredGroup all{.name = "all"};
@@ -222,6 +234,7 @@ void print_accuracy(const ScoreArguments& arguments) {
   }
   ProgressLine::clear_visible();
   unknown.warn_of_them();
+  scorer.warn_of_prompts("the prompts");
   for (const ScoredGroup& group : groups) all.add(group);
   if (!arguments.out.empty()) {
     return write_file_atomically(arguments.out, score_page("Accuracy: " + arguments.lines, groups));

@@ -76,6 +76,10 @@ TEST_CASE("score: options are scored as translations by an encoder-decoder, thei
   CHECK(box.run("score pairs --prompt Ann --options zzz (S")
             .tells("warning: 1 of 2 options have words or characters that the vocabulary does not have, scored as the "
                    "unknown token, which stands for all of them; the first: \"zzz\"\n"));
+  const std::string told = " are words or characters that the vocabulary does not have: the model reads <unk>\n";
+  CHECK(box.run("score pairs --prompt zzz --options Ann (S").tells("1 of 1 tokens of the prompt" + told));
+  box.write("question.jsonl", R"({"prompt": "zzz", "options": ["Ann", "(S"], "answer": 0})");
+  CHECK(box.run("score pairs --lines question.jsonl").tells("1 of 1 tokens of the prompts" + told));
   box.write("one.txt", "Ann slept\n");
   box.write("tree.txt", "(S (NP Ann )NP (VP slept )VP )S\n");
   for (const std::string run : {"pairs", "recurrent"}) {
