@@ -146,6 +146,27 @@ DryRun result_of(const ResolvedConfig& config, const Measurement& measured, std:
       .least_rows = least_rows};
 }
 
+// Extrapolates linearly to micro-steps of `rows` rows from those of `part` rows, and of half as many: each further row
+// takes the bytes by which `large` exceeds `small`, divided by its further rows, and the time of a row of `large`.
+DryRun extrapolated(const ResolvedConfig& config, Measurement large, const Measurement& small, std::int64_t part,
+                    std::int64_t least_rows) {
+  const std::int64_t rows = micro_step_rows(config);
+  const auto row_bytes = [&](std::int64_t Measurement::*bytes) {
+    return (large.*bytes - small.*bytes) / (part - part / 2);
+  };
+  const std::int64_t resident_row_bytes = row_bytes(&Measurement::reserved_bytes);
+  const double times = static_cast<double>(rows) / static_cast<double>(part);
+  large.activation_bytes += row_bytes(&Measurement::activation_bytes) * (rows - part);
+  large.peak_bytes += resident_row_bytes * (rows - part);
+  large.micro_seconds *= times;
+  // With eval.batches, an evaluation of smaller batches reads fewer rows.
+  if (config.eval.batches > 0 && large.evaluation_seconds) *large.evaluation_seconds *= times;
+  DryRun result = result_of(config, large, least_rows);
+  result.scaled = true;
+  result.row_bytes = resident_row_bytes;
+  return result;
+}
+
 }  // namespace
 
 std::int64_t micro_step_rows(const ResolvedConfig& config) {
@@ -188,30 +209,14 @@ DryRun dry_run(const ResolvedConfig& config, const DataReader& read, const DryRu
   };
   auto part = std::max(least, static_cast<std::int64_t>(static_cast<double>(rows) * std::min(share, 0.25)));
   begin_anew();
-  std::optional<Measurement> large = try_rows(part, options.seconds / 4);
-  while (!large) {
+  std::optional<Measurement> large;
+  while (!(large = try_rows(part, options.seconds / 4))) {
     part = std::max(least, part / 2);
     begin_anew();
-    large = try_rows(part, options.seconds / 4);
   }
   begin_anew();
   const Measurement small = measure(with_rows(config, part / 2), read, 0, options.progress);
-  // Extrapolates linearly: each further row takes the bytes by which `large` exceeds `small`, divided by its further
-  // rows, and the time of a row of `large`.
-  const auto row_bytes = [&](std::int64_t Measurement::*bytes) {
-    return ((*large).*bytes - small.*bytes) / (part - part / 2);
-  };
-  const std::int64_t resident_row_bytes = row_bytes(&Measurement::reserved_bytes);
-  const double times = static_cast<double>(rows) / static_cast<double>(part);
-  large->activation_bytes += row_bytes(&Measurement::activation_bytes) * (rows - part);
-  large->peak_bytes += resident_row_bytes * (rows - part);
-  large->micro_seconds *= times;
-  // With eval.batches, an evaluation of smaller batches reads fewer rows.
-  if (config.eval.batches > 0 && large->evaluation_seconds) *large->evaluation_seconds *= times;
-  DryRun result = result_of(config, *large, least_rows);
-  result.scaled = true;
-  result.row_bytes = resident_row_bytes;
-  return result;
+  return extrapolated(config, *large, small, part, least_rows);
 }
 
 }  // namespace tapeformer
