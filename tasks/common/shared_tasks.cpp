@@ -70,7 +70,7 @@ std::vector<SharedTask> shared_tasks(const ResolvedConfig& config) {
 
 bool trains_own_head(const ResolvedConfig& config) {
   const TaskRow& row = config.task_row();
-  if (!row.is_multi_task) return !row.has_labels && !row.tunes_vectors;
+  if (!row.is_multi_task) return row.trains_family_head();
   return std::ranges::any_of(shared_tasks(config), [](const SharedTask& task) { return !task.has_labels(); });
 }
 

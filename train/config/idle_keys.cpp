@@ -24,15 +24,12 @@ bool has_model_key(const Config& config, std::string_view key) {
   return std::ranges::count(find_model_family(config.model.type).keys, key, &Key::name) > 0;
 }
 
-// Whether the task trains the head that predicts tokens as the model's family has it, and nothing else.
-bool trains_family_head(const TaskRow& task) { return !task.has_labels && !task.tunes_vectors && !task.is_multi_task; }
-
 // Whether the task reads this key: those of text that is cut into rows mean nothing where each row is an example, and
 // those of a family's own head mean nothing where another one is trained.
 bool is_read(std::string_view name, const TaskRow& task) {
   const auto is_one_of = [&](auto... names) { return ((name == names) || ...); };
   const bool reads_examples = task.reads_sentences && !task.is_multi_task;
-  if (name == "train.bptt") return trains_family_head(task);
+  if (name == "train.bptt") return task.trains_family_head();
   if (name == "train.sample_prompt") return task.makes_text && !reads_examples;
   if (name == "train.sample_tokens") return task.makes_text && !task.has_bleu;
   if (is_one_of("tokenizer.joint", "tokenizer.target_file")) return task.has_two_tokenizers;
@@ -46,7 +43,7 @@ bool is_read(std::string_view name, const TaskRow& task) {
 std::string switch_of_head_lr(const Config& config) {
   const TaskRow& task = task_row_of(config);
   if (task.tunes_vectors) return "task.kind";
-  if (!trains_family_head(task)) return "";
+  if (!task.trains_family_head()) return "";
   if (config.train.lora_rank > 0) return "train.lora.rank";
   if (task.heads.are_embeddings) return "model.type";
   const auto is = [&](const char* key, const KeyValue& value) {

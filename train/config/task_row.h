@@ -92,6 +92,9 @@ struct TaskRow {
 
   TaskHeads heads = {};
 
+  // Whether it trains the head that the model's family gives it, and nothing else.
+  bool trains_family_head() const { return !has_labels && !tunes_vectors && !is_multi_task; }
+
   // Throws UsageError for values of a configuration that do not fit the task.
   std::function<void(const ResolvedConfig&)> check;
   // Reads the data. Tokenizers and labels are those of the run that is resumed, or of the files that the configuration
