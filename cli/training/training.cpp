@@ -125,6 +125,14 @@ void log_beginning(const ResolvedConfig& config, const Objective& objective, con
     log_info("the learning rate rises over {} steps: in {} it does not reach its peak (schedule.warmup)",
              config.schedule.warmup, config.train.steps);
   }
+  if (config.schedule.kind == ScheduleKind::plateau && state.step == 0) {
+    // The first evaluation is the best so far, and what the last step's evaluation lowers is not used any more.
+    const std::int64_t every = config.eval.every, evaluations = (config.train.steps - 1) / every;
+    if (evaluations < 2 || evaluations * every < config.schedule.warmup) {
+      log_info("in {} steps with evaluations every {} the learning rate cannot fall (schedule.kind = plateau)",
+               config.train.steps, every);
+    }
+  }
   const std::int64_t end = std::max(config.schedule.total, config.schedule.warmup);
   const std::int64_t idle = config.train.steps - std::max(end, state.step);
   if (config.train.minutes == 0 && idle > 0 && learning_rate(schedule_spec(config), end + 1) == 0) {

@@ -197,3 +197,12 @@ TEST_CASE("train: an average of fewer checkpoints than were asked for is told") 
   CHECK(box.succeed(options + "10 --checkpoint.every 8 --out fewer").tells(told));
   CHECK_FALSE(box.succeed(options + "12 --checkpoint.every 4 --out all").tells("were asked for"));
 }
+
+TEST_CASE("train: a plateau whose rate cannot fall before the last step is told when it begins") {
+  const Sandbox box("gpt");
+  const std::string options = "train tiny.toml --schedule.kind plateau --eval.every 3 --train.steps ";
+  CHECK(box.succeed(options + "6 --schedule.warmup 0 --out short")
+            .tells("in 6 steps with evaluations every 3 the learning rate cannot fall (schedule.kind = plateau)\n"));
+  CHECK(box.succeed(options + "8 --schedule.warmup 7 --out warm-up").tells("cannot fall"));
+  CHECK_FALSE(box.succeed(options + "7 --schedule.warmup 6 --out enough").tells("cannot fall"));
+}
