@@ -112,9 +112,9 @@ inline constexpr double kCheckpointMinutes = 5;
 // BLEU: how often it is computed, and of how many sentences for each minute, within limits.
 inline constexpr std::int64_t kBleuScores = 3, kFewestBleuSentences = 50, kMostBleuSentences = 1000;
 inline constexpr double kBleuSentencesOfMinute = 100;
-// Sentences of a translation are read by characters if they have at most kCharSentence characters on average. The
-// context is kSentenceContext times the mean number of tokens, of a translation on the longer side, rounded to a power
-// of two.
+// Sentences of a translation are read by characters if they have at most kCharSentence bytes on average: a character of
+// Chinese, of three bytes, says as much as some letters. The context is kSentenceContext times the mean number of
+// tokens, of a translation on the longer side, rounded to a power of two.
 inline constexpr double kCharSentence = 30, kSentenceContext = 5;
 inline constexpr std::int64_t kLeastSentenceContext = 64, kMostSentenceContext = 512;
 // Conversations: the share of them that fit into the context, unless it would be longer than kMostConversationContext.

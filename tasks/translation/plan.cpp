@@ -60,10 +60,10 @@ std::optional<PairSize> validation_pairs(const Config::Data& data) {
 
 void choose_pair_tokenizer(PlanDraft& draft, const PairSize& pairs) {
   if (draft.is_given("tokenizer.file")) return;
-  const double characters = pairs.mean(pairs.source.characters + pairs.target.characters) / 2;
-  const bool short_ones = characters <= tuning::kCharSentence;
+  const double bytes = pairs.mean(pairs.source.bytes + pairs.target.bytes) / 2;
+  const bool short_ones = bytes <= tuning::kCharSentence;
   const std::string reason =
-      fmt::format("{} pairs of sentences, of about {:.0f} characters", amount(pairs.sentences), characters);
+      fmt::format("{} pairs of sentences, of about {:.0f} bytes", amount(pairs.sentences), bytes);
   draft.choose("tokenizer.kind", std::string(short_ones ? "char" : "bpe"), reason);
   if (draft.text("tokenizer.kind") != "bpe") return;
   draft.choose("tokenizer.vocab", vocab_for(pairs.sentences, tuning::kPairVocab), reason);

@@ -222,7 +222,7 @@ TEST_CASE("plan: data of a kind that the task does not read is refused as a trai
         "task.kind: instructions trains on data.conversations or data.corpus, got data.labels");
 }
 
-TEST_CASE("plan: the sentences of the longer side fit into the context of a translation") {
+TEST_CASE("plan: the sentences of a translation count by bytes, and those of the longer side fit into its context") {
   const TempFolder folder;
   std::string text = "another", sources, targets, pairs;
   for (int i = 0; i < 100; ++i) text += " sentence";
@@ -245,6 +245,14 @@ TEST_CASE("plan: the sentences of the longer side fit into the context of a tran
   CHECK(chosen(make_plan(request), "model.context") == "512");
   std::swap(data.source, data.target);
   CHECK(chosen(make_plan(request), "model.context") == "512");
+  // Short sentences are read by characters, but a character of Chinese says as much as some letters.
+  data = {};
+  for (const std::string target : {"Beide Seiten", "在纸张的两面打印这份文档"}) {
+    pairs.clear();
+    for (int i = 0; i < 500; ++i) pairs += "Print this document on both sides\t" + target + '\n';
+    data.pairs = folder.write("pairs", pairs).string();
+    CHECK(chosen(make_plan(request), "tokenizer.kind") == (target.starts_with('B') ? "char" : "bpe"));
+  }
 }
 
 TEST_CASE("plan: a translation counts the tokens of targets, of which a batch of longer sources has few") {
