@@ -177,9 +177,7 @@ Options options_of(const HuggingFaceLayout& layout, const Json& given) {
     fail_value("quantization_config", quantized, "none");
   if (layout.family == "gpt" && !boolean_or(config, "is_causal", true)) fail_value("is_causal", false, "true");
   Options options = layout.options;
-  // GPT-2 and BERT have all biases; the gated layouts, Llama and Qwen, set the keys for their biases one by one.
-  const bool gated = layout.options.contains("rotary_pairs");
-  options.emplace("bias", word_of_bool(!gated));
+  options.emplace("bias", word_of_bool(!layout.is_gated()));  // gated layouts have keys for some biases
   for (const HuggingFaceLayout::Number& number : layout.numbers)
     options[number.ours] = number_or(config, number.theirs, number.missing);
   options["tie_embeddings"] = boolean_or(config, "tie_word_embeddings", layout.tied) ? "output" : "none";
@@ -194,7 +192,7 @@ std::int64_t vocab_of(const HuggingFaceLayout& layout, const Json& config) {
 Json config_json(const HuggingFaceLayout& layout, const ResolvedConfig& config, std::int64_t vocab) {
   require_options(config, layout.options, layout.text);
   const KeyValues& options = config.model.options;
-  require_heads(config, /*plain=*/!layout.options.contains("rotary_pairs"), layout.text);
+  require_heads(config, /*plain=*/!layout.is_gated(), layout.text);
   Json json = {
       {"architectures", Json::array({layout.class_name})}, {"model_type", layout.model_type}, {"vocab_size", vocab}};
   for (const HuggingFaceLayout::Number& number : layout.numbers) {

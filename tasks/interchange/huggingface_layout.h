@@ -31,6 +31,8 @@ struct HuggingFaceLayout {
   Options options;                                  // the values of [model] that all models of the architecture have
   std::int64_t vocab_size;                          // where config.json has none
   bool tied;                                        // whether tie_word_embeddings is true where config.json has none
+  // Whether it is one of Llama's and Qwen's layouts, whose feed-forward layers have gates, and whose positions rotate.
+  bool is_gated() const { return options.contains("rotary_pairs"); }
   // Read and write the keys that need more than a row of `numbers` or `fixed`. `read` throws Error for what is not
   // supported, naming key and value.
   void (*read)(const Json& config, Options& options);
