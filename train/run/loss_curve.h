@@ -15,6 +15,9 @@ struct LossPoint {
   // The mean training loss, without label smoothing and z-loss, of the lines since the evaluation before; nullopt if
   // there are none.
   std::optional<double> training;
+  // How far that mean may be from the mean of all steps since then, of which the lines are a sample: half of its 95 %
+  // confidence interval (Student 1908). 0 for a single line, which has no spread.
+  double training_error = 0;
 };
 
 // Returns a point for each evaluation in these lines of metrics.jsonl, in order.

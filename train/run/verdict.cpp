@@ -73,7 +73,12 @@ std::string equal_text(double training, double validation, bool dropout) {
       validation, dropout ? " (with dropout)" : "", training, dropout ? ", less dropout" : "");
 }
 
-bool is_far(const LossPoint& point) { return point.training && point.validation > kFar * *point.training; }
+bool is_equal(const LossPoint& point) {
+  return point.training && point.validation <= kEqual * (*point.training - point.training_error);
+}
+bool is_far(const LossPoint& point) {
+  return point.training && point.validation > kFar * (*point.training + point.training_error);
+}
 
 // Whether the validation loss was far above the training loss at the last evaluation before anything was read twice.
 // The training loss is then one of data that the model had not seen either.
@@ -110,8 +115,8 @@ std::vector<std::string> training_verdict(std::span<const nlohmann::ordered_json
   }
   std::vector<std::string> verdict;
   if (const std::string course = course_text(curve, cooling(lines)); !course.empty()) verdict.push_back(course);
-  if (facts.generated || last.validation < kLearned || !last.training) return verdict;
-  if (last.validation <= kEqual * *last.training) {
+  if (facts.generated || last.validation < kLearned) return verdict;
+  if (is_equal(last)) {
     if (curve.size() > 1) verdict.push_back(equal_text(*last.training, last.validation, facts.dropout));
   } else if (is_far(last) && facts.passes) {
     verdict.push_back(far_text(curve, *facts.passes));

@@ -22,8 +22,8 @@ struct VerdictFacts {
 };
 
 // Returns at most two sentences, the first about the course of the validation loss, the second about its distance to
-// the training loss. `lines` are those of metrics.jsonl. A training loss is the mean between two evaluations. The first
-// sentence is that of the first rule that holds:
+// the training loss. `lines` are those of metrics.jsonl. A training loss is the mean of those between two evaluations,
+// which are a sample of the steps. The first sentence is that of the first rule that holds:
 //
 //   overfitting    find_overfitting()
 //   risen          the last validation loss is more than 2 % above the best one
@@ -37,6 +37,8 @@ struct VerdictFacts {
 //   far above      it is more than 10 % above, and it is known how often the training data was read. If it was so in
 //                  the first pass, where training data is new too, the validation data is another; else the data is
 //                  small
+//
+// Both must hold wherever in its confidence interval the training loss is (LossPoint::training_error).
 std::vector<std::string> training_verdict(std::span<const nlohmann::ordered_json> lines, const VerdictFacts& facts);
 
 }  // namespace tapeformer

@@ -140,7 +140,7 @@ TEST_CASE("summary: the training loss of adapters is measured with their dropout
   const Sandbox box("gpt");
   box.train("base", "--train.steps 40");
   const std::string adapters =
-      "train tiny.toml --train.init_from base --model.dropout 0 --train.lora.rank 2 --train.steps 12 --eval.every 4";
+      "train tiny.toml --train.init_from base --model.dropout 0 --train.lora.rank 2 --train.steps 60 --eval.every 20";
   CHECK(has(box.succeed(adapters + " --train.lora.dropout 0.9 --out dropout").out, " training loss (with dropout), "));
   CHECK_FALSE(has(box.succeed(adapters + " --out plain").out, "with dropout"));
 }

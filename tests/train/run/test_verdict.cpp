@@ -132,6 +132,23 @@ TEST_CASE(
   CHECK(second(far, 3).find("after 3.0 passes over the training data") != std::string::npos);
 }
 
+TEST_CASE("verdict: losses of few steps that differ much say nothing about the distance of the training loss") {
+  const auto second = [](const std::vector<double>& last_steps, double validation) {
+    Curve curve = curve_of({{4, 4.4}, {3, 3.4}, {2.5, 3}, {2, validation}});
+    curve.lines.erase(curve.lines.end() - 2);
+    for (const double loss : last_steps) curve.lines.insert(curve.lines.end() - 1, Json{{"step", 40}, {"loss", loss}});
+    const Sentences sentences = training_verdict(curve.lines, {.best_step = 40, .passes = 5});
+    return sentences.size() == 2 ? sentences[1] : "";
+  };
+  // The mean is 2. Its interval of 95 % is ±2.48 for the first three, ±0.25 for the second ones.
+  CHECK(second({1, 2, 3}, 2.6).empty());
+  CHECK(second({1.9, 2, 2.1}, 2.6).starts_with("the validation loss, 2.6, is 30 % above the training loss, 2, "));
+  CHECK(second({1.9, 2, 2.1}, 2.45).empty());
+  CHECK(second({1.9, 2, 2.1}, 2).empty());
+  CHECK(second({1.99, 2, 2.01}, 2).starts_with("the validation loss, 2, is no more than 2 % above"));
+  CHECK(second({1.8, 2, 2.2, 1.8, 2, 2.2, 1.8, 2, 2.2, 1.8, 2, 2.2}, 2.4).find(" 20 % above ") != std::string::npos);
+}
+
 TEST_CASE("verdict: overfitting, and a loss that has risen, are all that is said") {
   const auto overfitted = verdict({{5, 5.5}, {4, 5}, {3.75, 5.25}, {3.5, 6}}, {.passes = 9});
   REQUIRE(overfitted.size() == 1);
