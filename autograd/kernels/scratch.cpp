@@ -7,7 +7,6 @@
 namespace tapeformer::kernels::detail {
 namespace {
 
-constexpr std::size_t kCacheLine = 64;
 
 struct Buffer {
   struct Free {

@@ -6,6 +6,8 @@
 
 namespace tapeformer::kernels {
 
+inline constexpr std::size_t kCacheLine = 64;
+
 namespace detail {
 std::byte* push_scratch(std::int64_t bytes);
 void pop_scratch() noexcept;

@@ -52,17 +52,6 @@ class RangeOrder {
   std::vector<std::atomic<int>> blocks_done_;
 };
 
-// A tensor (B, heads, rows, width) that backward reads.
-template <class T>
-struct HeadsInput {
-  const T* data;
-  AttentionStrides strides;
-
-  HeadRows<T> rows(std::int64_t batch, std::int64_t head, std::int64_t first) const {
-    return {data + start_of(strides, batch, head, first), strides.row};
-  }
-};
-
 template <class T>
 struct BackwardTensors {
   AttentionGradient<T> dq, dk, dv;
@@ -77,8 +66,10 @@ struct BackwardTask {
   const BackwardTensors<T>& tensors;
   const Workspace<T>& workspace;
   Products& products;
+  ReadAhead& ahead;
   std::int64_t batch, kv_head;
   Keys keys;
+  const BackwardTask* next;  // the thread's next one, or another thread's at its end; null: unknown, or there is none
 
   struct Block : ScoreBlock {
     std::int64_t head, first;  // first: the block's first query
@@ -92,10 +83,14 @@ struct BackwardTask {
             first == last_block() && head == first_head()};
   }
 
+  // The keys that any block sees, which are those of the last block of every head.
+  Keys seen_keys() const {
+    return shape.queries > 0 ? keys_of(block_at(first_head(), last_block())) : Keys{keys.begin, keys.begin};
+  }
+
   // Takes the keys that any block sees, and multiplies the gradients of the others by beta.
   void take_keys() const {
-    // The keys that the last block sees, of every head.
-    const Keys seen = shape.queries > 0 ? keys_of(block_at(first_head(), last_block())) : Keys{keys.begin, keys.begin};
+    const Keys seen = seen_keys();
     products.take(tensors.k.rows(batch, kv_head, 0), tensors.v.rows(batch, kv_head, 0), keys.begin,
                   seen.end - keys.begin);
     for (const Keys& of : {Keys{keys.begin, seen.begin}, Keys{seen.end, keys.end}}) {
@@ -108,6 +103,31 @@ struct BackwardTask {
     if (!gradient.data) return;
     T* const start = gradient.data + start_of(gradient.strides, batch, kv_head, of.begin);
     band_gemm<T>(start, gradient.strides.row, {start, 0, 0}, start, 0, of.end - of.begin, width, 0, 0, gradient.beta);
+  }
+
+  void read_ahead_queries(std::int64_t head, std::int64_t first) const {
+    const std::int64_t rows = std::min(kBlockRows, shape.queries - first);
+    tensors.o.add_to(ahead, batch, head, first, rows, shape.value_dim);
+    tensors.dout.add_to(ahead, batch, head, first, rows, shape.value_dim);
+    tensors.q.add_to(ahead, batch, head, first, rows, shape.query_dim);
+  }
+  // What the thread reads next, during the block of `head` that begins at query `first`: the queries of the next block,
+  // and a part of the keys and values of the next task.
+  void read_ahead(std::int64_t head, std::int64_t first) const {
+    ahead.clear();
+    if (first > 0) {
+      read_ahead_queries(head, first - kBlockRows);
+    } else if (head + 1 < first_head() + shape.group) {
+      read_ahead_queries(head + 1, last_block());
+    } else if (next) {
+      next->read_ahead_queries(next->first_head(), last_block());
+    }
+    if (!next) return;
+    const std::int64_t blocks = chunk_count(shape.queries, kBlockRows);
+    const std::int64_t done = (head - first_head() + 1) * blocks - 1 - first / kBlockRows;
+    const Keys part = part_of(next->seen_keys(), done, shape.group * blocks);
+    tensors.k.add_to(ahead, next->batch, next->kv_head, part.begin, part.end - part.begin, shape.query_dim);
+    tensors.v.add_to(ahead, next->batch, next->kv_head, part.begin, part.end - part.begin, shape.value_dim);
   }
 
   // Writes the weights of the block, after dropout, to workspace.scores, and the gradients of its scores to
@@ -184,20 +204,29 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
   const auto backward = [&](const auto& make_products) {
     const auto run_task = [&](std::int64_t number) {
       RangeOrder::Task under_way(order, number);
-      const std::int64_t first_key = number % ranges * range;
       const Workspace<T> workspace(shape, true);
-      auto products = make_products(shape, workspace.ld, true);
-      const BackwardTask<T, decltype(products)> task{.shape = shape,
-                                                     .tensors = tensors,
-                                                     .workspace = workspace,
-                                                     .products = products,
-                                                     .batch = number / ranges / kv_heads,
-                                                     .kv_head = number / ranges % kv_heads,
-                                                     .keys = {first_key, std::min(first_key + range, shape.keys)}};
+      ReadAhead ahead;
+      auto products = make_products(shape, workspace.ld, true, ahead);
+      using Task = BackwardTask<T, decltype(products)>;
+      const auto task_at = [&](std::int64_t at, const Task* next) {
+        const std::int64_t first_key = at % ranges * range;
+        return Task{.shape = shape,
+                    .tensors = tensors,
+                    .workspace = workspace,
+                    .products = products,
+                    .ahead = ahead,
+                    .batch = at / ranges / kv_heads,
+                    .kv_head = at / ranges % kv_heads,
+                    .keys = {first_key, std::min(first_key + range, shape.keys)},
+                    .next = next};
+      };
+      const Task next = task_at(number + 1, nullptr);
+      const Task task = task_at(number, ranges == 1 && number + 1 < heads ? &next : nullptr);
       task.take_keys();
       int blocks = 0;
       for (std::int64_t head = task.first_head(); head < task.first_head() + shape.group; ++head) {
         for (std::int64_t first = task.last_block(); first >= 0; first -= kBlockRows) {
+          task.read_ahead(head, first);
           const auto block = task.block_at(head, first);
           task.compute_weights(block);
           task.add_key_gradients(block);

@@ -34,9 +34,11 @@ class BandProducts {
   static constexpr std::int64_t kKeyAlignment = 1;
   static constexpr bool kBatchInvariant = false;
 
-  // ld: the distance between rows that are as wide as all keys of a head.
-  BandProducts(const AttentionShape& shape, std::int64_t ld, bool backward)
+  // ld: the distance between rows that are as wide as all keys of a head. `ahead` advances during the products, but for
+  // those of few queries.
+  BandProducts(const AttentionShape& shape, std::int64_t ld, bool backward, ReadAhead& ahead)
       : shape_(shape),
+        ahead_(ahead),
         ld_(ld),
         keys_(shape.query_dim * ld),
         values_(backward ? shape.value_dim * ld : 0),
@@ -64,34 +66,35 @@ class BandProducts {
   // scores (rows, cols) = scale·Q Kᵀ
   void scores(T* scores, const ScoreBlock& block, HeadRows<T> q) const {
     band_gemm<T>(scores, block.ld, {q.data, q.distance, 1}, keys_.data() + skipped(block), ld_, block.rows, block.cols,
-                 shape_.query_dim, static_cast<T>(shape_.scale), 0, band_of(block, Band::output));
+                 shape_.query_dim, static_cast<T>(shape_.scale), 0, band_of(block, Band::output), &ahead_);
   }
   // dweights (rows, cols) = dO Vᵀ
   void dweights(T* dweights, const ScoreBlock& block, HeadRows<T> dout) const {
     band_gemm<T>(dweights, block.ld, {dout.data, dout.distance, 1}, values_.data() + skipped(block), ld_, block.rows,
-                 block.cols, shape_.value_dim, 1, 0, band_of(block, Band::output));
+                 block.cols, shape_.value_dim, 1, 0, band_of(block, Band::output), &ahead_);
   }
   // out (rows, d_v), rows `distance` apart = weights (rows, cols)·V
   void output(T* out, std::int64_t distance, const T* weights, const ScoreBlock& block) const {
     band_gemm<T>(out, distance, {weights, block.ld, 1}, v_.data + skipped(block) * v_.distance, v_.distance, block.rows,
-                 shape_.value_dim, block.cols, 1, 0, band_of(block, Band::left));
+                 shape_.value_dim, block.cols, 1, 0, band_of(block, Band::left), &ahead_);
   }
   // dq (rows, d_k) = beta·dq + scale·dscores (rows, cols)·K
   void query_gradient(T* dq, std::int64_t distance, const T* dscores, const ScoreBlock& block, T beta) const {
     band_gemm<T>(dq, distance, {dscores, block.ld, 1}, k_.data + skipped(block) * k_.distance, k_.distance, block.rows,
-                 shape_.query_dim, block.cols, static_cast<T>(shape_.scale), beta, band_of(block, Band::left));
+                 shape_.query_dim, block.cols, static_cast<T>(shape_.scale), beta, band_of(block, Band::left), &ahead_);
   }
   // out (cols, width) = beta·out + alpha·weights (rows, cols)ᵀ·rows (rows, width)
   void key_gradient(T* out, std::int64_t distance, const T* weights, const ScoreBlock& block, HeadRows<T> rows,
                     std::int64_t width, T alpha, T beta) const {
     band_gemm<T>(out, distance, {weights, 1, block.ld}, rows.data, rows.distance, block.cols, width, block.rows, alpha,
-                 beta, band_of(block, Band::left_transposed));
+                 beta, band_of(block, Band::left_transposed), &ahead_);
   }
 
  private:
   std::int64_t skipped(const ScoreBlock& block) const { return block.first_key - first_; }
 
   const AttentionShape& shape_;
+  ReadAhead& ahead_;
   std::int64_t ld_;
   Scratch<T> keys_, values_;  // transposed: (d_k, keys), (d_v, keys)
   bool backward_;
@@ -107,8 +110,10 @@ class Bf16Products {
   // in another order.
   static constexpr bool kBatchInvariant = true;
 
-  Bf16Products(const AttentionShape& shape, std::int64_t, bool backward, const Bf16Unit& unit, bool split)
+  Bf16Products(const AttentionShape& shape, std::int64_t, bool backward, ReadAhead& ahead, const Bf16Unit& unit,
+               bool split)
       : shape_(shape),
+        ahead_(ahead),
         unit_(unit),
         split_(split),
         backward_(backward),
@@ -146,12 +151,12 @@ class Bf16Products {
   void scores(float* scores, const ScoreBlock& block, HeadRows<float> q) const {
     packed_gemm(scores, block.ld, {q.data, q.distance, true}, block.rows, columns(keys_, count_, shape_.query_dim),
                 {skipped(block), block.cols, 0, shape_.query_dim}, static_cast<float>(shape_.scale), 0,
-                band_of(block, Band::output));
+                band_of(block, Band::output), &ahead_);
   }
   void dweights(float* dweights, const ScoreBlock& block, HeadRows<float> dout) const {
     packed_gemm(dweights, block.ld, {dout.data, dout.distance, true}, block.rows,
                 columns(values_, count_, shape_.value_dim), {skipped(block), block.cols, 0, shape_.value_dim}, 1, 0,
-                band_of(block, Band::output));
+                band_of(block, Band::output), &ahead_);
   }
   void output(float* out, std::int64_t distance, const float* weights, const ScoreBlock& block) const {
     sum_over_keys(out, distance, weights, block, 1, 0);
@@ -165,7 +170,7 @@ class Bf16Products {
     const PackedColumns packed = columns(block_rows_, width, block.rows);
     packed.pack({rows.data, rows.distance, false});
     packed_gemm(out, distance, {weights, block.ld, false}, block.cols, packed, {0, width, 0, block.rows}, alpha, beta,
-                band_of(block, Band::left_transposed));
+                band_of(block, Band::left_transposed), &ahead_);
   }
 
  private:
@@ -188,10 +193,11 @@ class Bf16Products {
   void sum_over_keys(float* out, std::int64_t distance, const float* weights, const ScoreBlock& block, float alpha,
                      float beta) const {
     packed_gemm(out, distance, {weights, block.ld, true}, block.rows, columns(summed_, summed_width(), count_),
-                {0, summed_width(), skipped(block), block.cols}, alpha, beta, band_of(block, Band::left));
+                {0, summed_width(), skipped(block), block.cols}, alpha, beta, band_of(block, Band::left), &ahead_);
   }
 
   const AttentionShape& shape_;
+  ReadAhead& ahead_;
   const Bf16Unit& unit_;
   bool split_, backward_;
   Scratch<Bf16> keys_, values_;  // columns: the keys (d_k deep), the values (d_v deep)

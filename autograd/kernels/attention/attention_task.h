@@ -14,8 +14,6 @@
 
 namespace tapeformer::kernels {
 
-inline constexpr std::size_t kCacheLine = 64;
-
 // Divides a workspace into arrays that are aligned to cache lines.
 struct Arrays {
   std::size_t used = 0;
@@ -71,6 +69,21 @@ inline std::int64_t start_of(const AttentionStrides& strides, std::int64_t batch
   return batch * strides.batch + head * strides.head + row * strides.row;
 }
 
+// A tensor (B, heads, rows, width) that attention reads.
+template <class T>
+struct HeadsInput {
+  const T* data;
+  AttentionStrides strides;
+
+  HeadRows<T> rows(std::int64_t batch, std::int64_t head, std::int64_t first) const {
+    return {data + start_of(strides, batch, head, first), strides.row};
+  }
+  void add_to(ReadAhead& ahead, std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t count,
+              std::int64_t width) const {
+    ahead.add(data + start_of(strides, batch, head, first), strides.row, count, width);
+  }
+};
+
 // The keys begin to end − 1 of a head.
 struct Keys {
   std::int64_t begin, end;
@@ -120,19 +133,27 @@ inline double product_flops(const AttentionShape& shape) {
   return 2 * seen * shape.heads * shape.query_dim;
 }
 
-// Calls f with what makes the products of a task: make(shape, ld, backward).
+// Part `number` of `count` parts of the keys.
+inline Keys part_of(const Keys& keys, std::int64_t number, std::int64_t count) {
+  const std::int64_t size = keys.end - keys.begin;
+  return {keys.begin + number * size / count, keys.begin + (number + 1) * size / count};
+}
+
+// Calls f with what makes the products of a task: make(shape, ld, backward, ahead).
 template <class T, class F>
 void with_products(const F& f) {
   if constexpr (std::is_same_v<T, float>) {
     const MatmulPrecision precision = MatmulPrecisionScope::current();
     if (precision != MatmulPrecision::highest) {
-      return f([&unit = bf16_unit(), split = precision == MatmulPrecision::high](const AttentionShape& shape,
-                                                                                 std::int64_t ld, bool backward) {
-        return Bf16Products(shape, ld, backward, unit, split);
+      return f([&unit = bf16_unit(), split = precision == MatmulPrecision::high](
+                   const AttentionShape& shape, std::int64_t ld, bool backward, ReadAhead& ahead) {
+        return Bf16Products(shape, ld, backward, ahead, unit, split);
       });
     }
   }
-  f([](const AttentionShape& shape, std::int64_t ld, bool backward) { return BandProducts<T>(shape, ld, backward); });
+  f([](const AttentionShape& shape, std::int64_t ld, bool backward, ReadAhead& ahead) {
+    return BandProducts<T>(shape, ld, backward, ahead);
+  });
 }
 
 }  // namespace tapeformer::kernels

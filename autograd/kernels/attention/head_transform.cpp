@@ -64,6 +64,19 @@ struct HeadPlace {
   const T* rotation;
 };
 
+// Asks the CPU for the head at this place of a row that comes soon; x begins at row `begin`. Rows of a part of a wider
+// matrix end too soon for it to foresee them. By force inline: see prefetch_panel() in bf16_gemm.cpp.
+template <class T>
+HWY_INLINE void prefetch_head(const T* x, std::int64_t distance, std::int64_t begin, const HeadPlace<T>& place,
+                              const HeadTransform<T>& how) {
+  constexpr std::int64_t kRowsAhead = 24;
+  const std::int64_t row = place.row + kRowsAhead;
+  if (row >= how.rows) return;
+  for (std::int64_t j = 0; j < how.dim; j += kCacheLine / sizeof(T)) {
+    __builtin_prefetch(x + (row - begin) * distance + place.at + j);
+  }
+}
+
 // Calls f(places, count) for the heads of the rows begin to end − 1, at most kHeadsAtOnce of them at a time.
 template <class T, class F>
 HWY_INLINE void for_heads(std::int64_t begin, std::int64_t end, const HeadTransform<T>& how, const F& f) {
@@ -112,6 +125,7 @@ HWY_INLINE void rstd_of_heads(T* rstd, const T* x, std::int64_t x_distance, std:
                               const HeadPlace<T>* places, std::int64_t count, const HeadTransform<T>& how) {
   double sums[kHeadsAtOnce];
   for (std::int64_t i = 0; i < count; ++i) {
+    prefetch_head(x, x_distance, begin, places[i], how);
     sums[i] = sum_of_head(x + (places[i].row - begin) * x_distance + places[i].at, how.dim);
   }
   const auto rstd_of = [dim = static_cast<double>(how.dim), eps = how.eps](auto d, auto sum) SIMD_LAMBDA {
@@ -168,6 +182,7 @@ void transform_heads_forward(T* y, std::int64_t y_distance, const T* x, std::int
     if (how.weight) rstd_of_heads(rstd, x, x_distance, begin, places, count, how);
     for (std::int64_t i = 0; i < count; ++i) {
       const auto [row, at, rotation] = places[i];
+      if (!how.weight) prefetch_head(x, x_distance, begin, places[i], how);
       transform_head(y + (row - begin) * y_distance + at, x + (row - begin) * x_distance + at, how.weight,
                      how.weight ? rstd[i] : T{1}, rotation, false, how);
     }
@@ -223,6 +238,7 @@ void transform_heads_backward(T* dx, std::int64_t dx_distance, T* dweight, const
       return dx + (place.row - begin) * dx_distance + place.at;
     };
     for (std::int64_t i = 0; how.rotations && i < count; ++i) {
+      prefetch_head<T>(dx, dx_distance, begin, places[i], how);
       T* const g = gradient_at(places[i]);
       transform_head<T>(g, g, nullptr, 1, places[i].rotation, true, how);
     }

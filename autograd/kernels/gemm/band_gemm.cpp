@@ -66,8 +66,8 @@ HWY_INLINE void tile(std::int64_t rows, T* c, std::int64_t ldc, const StridedMat
 // Computes the columns [j, j + width) of all tiles.
 template <int kVectors, bool kTail, class T>
 HWY_INLINE void strip(T* c, std::int64_t ldc, const StridedMatrix<T>& a, const T* b, std::int64_t ldb, std::int64_t m,
-                      std::int64_t begin, std::int64_t end, T alpha, T beta, const Band& band, std::int64_t j,
-                      std::int64_t width) {
+                      std::int64_t begin, std::int64_t end, T alpha, T beta, const Band& band, ReadAhead* ahead,
+                      std::int64_t j, std::int64_t width) {
   for (std::int64_t i = 0; i < m; i += kTileRows) {
     const std::int64_t rows = std::min<std::int64_t>(kTileRows, m - i);
     if (band.hides(i, rows, j, width)) continue;
@@ -75,6 +75,7 @@ HWY_INLINE void strip(T* c, std::int64_t ldc, const StridedMatrix<T>& a, const T
     if (from == to && beta == T{1}) continue;
     tile<kVectors, kTail>(rows, c + i * ldc + j, ldc, {a.data + i * a.row + from * a.column, a.row, a.column},
                           b + from * ldb + j, ldb, to - from, alpha, beta, width);
+    if (ahead) ahead->advance();
   }
 }
 
@@ -82,7 +83,7 @@ HWY_INLINE void strip(T* c, std::int64_t ldc, const StridedMatrix<T>& a, const T
 
 template <class T>
 void band_gemm(T* c, std::int64_t ldc, StridedMatrix<T> a, const T* b, std::int64_t ldb, std::int64_t m, std::int64_t n,
-               std::int64_t k, T alpha, T beta, Band band) {
+               std::int64_t k, T alpha, T beta, Band band, ReadAhead* ahead) {
   const std::int64_t step = lanes(hn::ScalableTag<T>());
   std::int64_t begin = 0;
   do {
@@ -90,13 +91,13 @@ void band_gemm(T* c, std::int64_t ldc, StridedMatrix<T> a, const T* b, std::int6
     std::int64_t j = 0;
     if constexpr (kTileVectors == 4) {
       for (; n - j >= 4 * step; j += 4 * step) {
-        strip<4, false>(c, ldc, a, b, ldb, m, begin, end, alpha, beta, band, j, 4 * step);
+        strip<4, false>(c, ldc, a, b, ldb, m, begin, end, alpha, beta, band, ahead, j, 4 * step);
       }
     }
     for (; n - j >= 2 * step; j += 2 * step) {
-      strip<2, false>(c, ldc, a, b, ldb, m, begin, end, alpha, beta, band, j, 2 * step);
+      strip<2, false>(c, ldc, a, b, ldb, m, begin, end, alpha, beta, band, ahead, j, 2 * step);
     }
-    for (; j < n; j += step) strip<1, true>(c, ldc, a, b, ldb, m, begin, end, alpha, beta, band, j, n - j);
+    for (; j < n; j += step) strip<1, true>(c, ldc, a, b, ldb, m, begin, end, alpha, beta, band, ahead, j, n - j);
     begin = end;
     beta = 1;
   } while (begin < k);
@@ -149,8 +150,8 @@ namespace tapeformer::kernels {
 SIMD_EXPORT(band_gemm);
 template <class T>
 void band_gemm(T* c, std::int64_t ldc, StridedMatrix<T> a, const T* b, std::int64_t ldb, std::int64_t m, std::int64_t n,
-               std::int64_t k, T alpha, T beta, Band band) {
-  SIMD_CALL(band_gemm, T)(c, ldc, a, b, ldb, m, n, k, alpha, beta, band);
+               std::int64_t k, T alpha, T beta, Band band, ReadAhead* ahead) {
+  SIMD_CALL(band_gemm, T)(c, ldc, a, b, ldb, m, n, k, alpha, beta, band, ahead);
 }
 SIMD_INSTANTIATE(band_gemm);
 

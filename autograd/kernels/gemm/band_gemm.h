@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "autograd/kernels/read_ahead.h"
+
 namespace tapeformer::kernels {
 
 // Element (i, p) is data[i·row + p·column].
@@ -53,10 +55,11 @@ struct Band {
 inline constexpr std::int64_t kBandDepth = 256;
 
 // c (m, n), rows ldc apart = beta·c + alpha·a (m, k)·b (k, n), b's rows contiguous and ldb apart. With beta 0, c is not
-// read. Each sum over k adds in order, in blocks, so that an element has the same bits for any m and n.
+// read. Each sum over k adds in order, in blocks, so that an element has the same bits for any m and n. `ahead`
+// advances tile by tile; null: nothing is read ahead.
 template <class T>
 void band_gemm(T* c, std::int64_t ldc, StridedMatrix<T> a, const T* b, std::int64_t ldb, std::int64_t m, std::int64_t n,
-               std::int64_t k, T alpha, T beta, Band band = {});
+               std::int64_t k, T alpha, T beta, Band band = {}, ReadAhead* ahead = nullptr);
 
 // y (cols, rows), rows ldy apart = the transpose of x (rows, cols), rows ldx apart.
 template <class T>

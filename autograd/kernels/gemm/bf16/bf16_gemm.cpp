@@ -184,7 +184,7 @@ void bf16_gemm(const Bf16Unit& unit, float* c, std::int64_t ldc, MatrixView<floa
 }
 
 void packed_gemm(float* c, std::int64_t ldc, const PackSource& a, std::int64_t m, const PackedColumns& b,
-                 const PackedWindow& window, float alpha, float beta, const Band& band) {
+                 const PackedWindow& window, float alpha, float beta, const Band& band, ReadAhead* ahead) {
   const Bf16Unit& unit = b.layout.unit;
   const PanelLayout left{unit, Side::left, b.layout.split, m, window.k};
   const std::int64_t first_panel = window.first_column / kPanelColumns, first_block = window.first_k / unit.depth;
@@ -204,6 +204,7 @@ void packed_gemm(float* c, std::int64_t ldc, const PackSource& a, std::int64_t m
         const Bf16* const panel = b.panel(first_block + block, first_panel + column / kPanelColumns);
         multiply_panels(left, b.layout, c + row * ldc + column, ldc, memory.data(), panel + skipped * kPanelColumns,
                         rows, columns, end - first - skipped, alpha, keep);
+        if (ahead) ahead->advance();
       }
     }
   }

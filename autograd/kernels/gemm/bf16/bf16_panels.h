@@ -6,6 +6,7 @@
 
 #include "autograd/kernels/gemm/band_gemm.h"
 #include "autograd/kernels/gemm/bf16/bf16_unit.h"
+#include "autograd/kernels/read_ahead.h"
 
 namespace tapeformer::kernels {
 
@@ -114,8 +115,9 @@ struct PackedWindow {
 };
 
 // c (m, n), rows ldc apart = beta·c + alpha·a (m, k)·b (k, n) on the calling thread, a packed row panel by row panel.
-// What the mask hides is not computed, as in band_gemm. The unit has begun.
+// What the mask hides is not computed, as in band_gemm. The unit has begun. `ahead` advances panel by panel; null:
+// nothing is read ahead.
 void packed_gemm(float* c, std::int64_t ldc, const PackSource& a, std::int64_t m, const PackedColumns& b,
-                 const PackedWindow& window, float alpha, float beta, const Band& band);
+                 const PackedWindow& window, float alpha, float beta, const Band& band, ReadAhead* ahead = nullptr);
 
 }  // namespace tapeformer::kernels
