@@ -69,9 +69,12 @@ class BlockedProduct {
 
   // c (m, n), rows ldc apart = beta·c + alpha·a·b
   void write(float* c, std::int64_t ldc, float alpha, float beta) const {
-    const std::int64_t blocks_at_once = std::clamp<std::int64_t>(
-        std::min(kSharedElements / shared().block_room(), kOwnElements / (most_panels_ * own().panel_room())), 1,
-        shared().blocks());
+    // Of an operand that lies across k, every line of a panel is another row of memory. These lines compete for few
+    // sets of the cache: those of several blocks would displace each other before they are packed.
+    const bool across = !(share_rows_ ? columns_.k_contiguous : rows_.k_contiguous);
+    const std::int64_t room =
+        std::min(kSharedElements / shared().block_room(), kOwnElements / (most_panels_ * own().panel_room()));
+    const std::int64_t blocks_at_once = across ? 1 : std::clamp<std::int64_t>(room, 1, shared().blocks());
     const Scratch<Bf16> memory(blocks_at_once * shared().block_room());
     for (std::int64_t begin = 0; begin < shared().blocks(); begin += blocks_at_once) {
       const BlockRange blocks{begin, std::min(shared().blocks(), begin + blocks_at_once)};
@@ -79,9 +82,9 @@ class BlockedProduct {
         const std::int64_t block = blocks.begin + i / shared().panels(), panel = i % shared().panels();
         pack(share_rows_, shared_panel(memory.data(), blocks, block, panel), block, panel);
       });
-      for_tasks([&](std::int64_t first, std::int64_t last) {
+      for_tasks([&](std::int64_t first, std::int64_t last, const ThreadPanels& all) {
         const Scratch<Bf16> own_memory(blocks.size() * (last - first) * own().panel_room());
-        const OwnPanels panels{own_memory.data(), first, last};
+        const OwnPanels panels{own_memory.data(), first, last, all};
         for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
           for (std::int64_t panel = first; panel < last; ++panel) {
             pack(!share_rows_, own_panel(panels, blocks, block, panel), block, panel);
@@ -101,19 +104,24 @@ class BlockedProduct {
   Bf16* shared_panel(Bf16* memory, const BlockRange& blocks, std::int64_t block, std::int64_t panel) const {
     return memory + (block - blocks.begin) * shared().block_room() + panel * shared().panel_room();
   }
+  // The panels begin to end − 1, which one thread works on if it gets no help, and how many of them its first task has.
+  struct ThreadPanels {
+    std::int64_t begin, end, first_size;
+  };
   // The packed panels `first` to last − 1 of a task's operand, block by block.
   struct OwnPanels {
     Bf16* memory;
     std::int64_t first, last;
+    ThreadPanels all;
   };
   Bf16* own_panel(const OwnPanels& panels, const BlockRange& blocks, std::int64_t block, std::int64_t panel) const {
     return panels.memory +
            ((block - blocks.begin) * (panels.last - panels.first) + panel - panels.first) * own().panel_room();
   }
   static std::int64_t half_of(std::int64_t panels) { return (panels + 1) / 2; }
-  // Calls f(first, last) for the panels of every task. Each thread has as many panels, and each of its tasks takes half
-  // of those that it has left, up to most_panels_: the last tasks are short, so that no thread waits long for another
-  // (Polychronopoulos & Kuck 1987, "Guided self-scheduling").
+  // Calls f(first, last, the thread's panels) for the panels of every task. Each thread has as many panels, and each of
+  // its tasks takes half of those that it has left, up to most_panels_: the last tasks are short, so that no thread
+  // waits long for another (Polychronopoulos & Kuck 1987, "Guided self-scheduling").
   void for_tasks(const auto& f) const {
     const std::int64_t panels = own().panels();
     std::vector<std::int64_t> sizes;
@@ -122,16 +130,21 @@ class BlockedProduct {
     }
     const std::int64_t tasks = std::ssize(sizes);
     parallel_for(0, threads_ * tasks, 1, [&](std::int64_t i, std::int64_t) {
-      const std::int64_t thread = i / tasks, end = panels * (thread + 1) / threads_;
+      const std::int64_t thread = i / tasks;
+      const ThreadPanels all{panels * thread / threads_, panels * (thread + 1) / threads_, sizes[0]};
       const auto size = sizes.begin() + i % tasks;
-      const std::int64_t first = panels * thread / threads_ + std::accumulate(sizes.begin(), size, std::int64_t{0});
-      if (first < end) f(first, std::min(end, first + *size));
+      const std::int64_t first = all.begin + std::accumulate(sizes.begin(), size, std::int64_t{0});
+      if (first < all.end) f(first, std::min(all.end, first + *size), all);
     });
   }
 
-  // Fetches a part of the panel that this thread may expect to pack next.
-  [[gnu::always_inline]] inline void prefetch(std::int64_t block, std::int64_t panel, std::int64_t part) const {
-    if (!fetches_ || panel >= own().panels()) return;
+  // Fetches a part of the panel that this thread may expect to pack after as many others as its first task has: a later
+  // one of the same blocks, or one of the next blocks. So each is fetched once.
+  [[gnu::always_inline]] inline void prefetch(const ThreadPanels& all, const BlockRange& blocks, std::int64_t block,
+                                              std::int64_t panel, std::int64_t part) const {
+    panel += all.first_size;
+    if (panel >= all.end) panel -= all.end - all.begin, block += blocks.size();
+    if (!fetches_ || block >= own().blocks()) return;
     const std::int64_t begin = block * left_.unit.depth, end = begin + own().depth(block);
     if (share_rows_) {
       prefetch_panel(columns_, own(), panel, begin, end, part, shared().panels());
@@ -155,7 +168,7 @@ class BlockedProduct {
     for (std::int64_t i = 0; i < shared().panels(); ++i) {
       for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
         for (std::int64_t j = panels.first; j < panels.last; ++j) {
-          prefetch(block, j + panels.last - panels.first, i);
+          prefetch(panels.all, blocks, block, j, i);
           share_rows_ ? multiply(block, i, j) : multiply(block, j, i);
         }
       }
