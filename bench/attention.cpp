@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
   tapeformer::bench::add_work_options(app, work);
   CLI11_PARSE(app, argc, argv);
   tapeformer::set_thread_count(work.threads);
+  const tapeformer::kernels::MatmulPrecisionScope precision(work.matmul);
   for (const std::int64_t dim : {32, 64, 128}) {
     for (const std::int64_t length : {64, 128, 256, 512, 1024, 2048}) tapeformer::bench::measure(work, length, dim);
   }

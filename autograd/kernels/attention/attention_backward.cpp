@@ -176,7 +176,8 @@ struct BackwardTask {
 }  // namespace
 
 // A task is a range of the keys of one head of K and V: all keys where there are enough heads for all threads, else
-// kKeyRange of them, so that few heads of long sequences occupy many threads. Each task goes through all query heads of
+// kKeyRange of them, so that few heads of long sequences occupy many threads. The first ranges of all heads come before
+// the second ones, so that a range seldom has to wait for the one before it. Each task goes through all query heads of
 // the group and all their blocks of queries, the last one first, and adds to the dK and dV of its keys. Beta is applied
 // once: by the products of the first head's last block for the keys that it sees (usually all that any block sees), and
 // beforehand for the others. The first range applies dQ's beta and writes to dQ itself; each further range computes its
@@ -209,14 +210,14 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
       auto products = make_products(shape, workspace.ld, true, ahead);
       using Task = BackwardTask<T, decltype(products)>;
       const auto task_at = [&](std::int64_t at, const Task* next) {
-        const std::int64_t first_key = at % ranges * range;
+        const std::int64_t head = at % heads, first_key = at / heads * range;
         return Task{.shape = shape,
                     .tensors = tensors,
                     .workspace = workspace,
                     .products = products,
                     .ahead = ahead,
-                    .batch = at / ranges / kv_heads,
-                    .kv_head = at / ranges % kv_heads,
+                    .batch = head / kv_heads,
+                    .kv_head = head % kv_heads,
                     .keys = {first_key, std::min(first_key + range, shape.keys)},
                     .next = next};
       };
@@ -232,7 +233,7 @@ void attention_backward(AttentionGradient<T> dq, AttentionGradient<T> dk, Attent
           task.add_key_gradients(block);
           if (!dq.data) continue;
           ++blocks;
-          task.add_query_gradient(block, [&] { order.wait(number - 1, blocks); });
+          task.add_query_gradient(block, [&] { order.wait(number - heads, blocks); });
           under_way.finish_block();
         }
       }
