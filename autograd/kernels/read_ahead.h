@@ -14,7 +14,7 @@ namespace tapeformer::kernels {
 // time so.
 class ReadAhead {
  public:
-  static constexpr std::int64_t kLines = 48;  // that advance() asks for
+  static constexpr std::int64_t kLines = 48;  // that advance() asks for, if it is not told how many
 
   // `count` rows of `width` elements, `distance` elements apart. What the queue has no room for is left out.
   template <class T>
@@ -28,9 +28,18 @@ class ReadAhead {
   // Forgets what it has not asked for.
   void clear() { *this = {}; }
 
+  // The lines that are left, or more if rows do not begin and end at lines.
+  std::int64_t lines() const {
+    std::int64_t lines = 0;
+    for (std::size_t i = first_; i < end_; ++i) {
+      lines += queue_[i].count * (queue_[i].width / static_cast<std::int64_t>(kCacheLine) + 2);
+    }
+    return lines;
+  }
+
   // Asks the CPU for the next lines. It does not wait for them.
-  void advance() {
-    for (std::int64_t i = 0; i < kLines; ++i) {
+  void advance(std::int64_t lines = kLines) {
+    for (std::int64_t i = 0; i < lines; ++i) {
       const std::uintptr_t line = next_line();
       if (line == 0) return;
       __builtin_prefetch(reinterpret_cast<const void*>(line));

@@ -47,5 +47,11 @@ TEST_CASE("read ahead: rows of no elements, more ranges than there is room for, 
   CHECK(ahead.next_line() == 0);
   ahead.add(memory.data(), 10, 1, 1);
   CHECK(ahead.next_line() == reinterpret_cast<std::uintptr_t>(memory.data()) / kCacheLine * kCacheLine);
+  CHECK(ahead.lines() == 0);
+  ahead.add(memory.data(), 10, 30, 8);
+  ahead.advance(4);
+  CHECK(ahead.lines() > 0);
+  ahead.advance(ahead.lines());  // at least those that are left
+  CHECK(ahead.next_line() == 0);
   ahead.advance();  // does nothing where nothing is left
 }

@@ -6,6 +6,7 @@
 
 #include "autograd/kernels/gemm/int8/int8_unit.h"
 #include "autograd/kernels/gemm/q8/q8.h"
+#include "autograd/kernels/read_ahead.h"
 #include "autograd/kernels/scratch.h"
 #include "core/error.h"
 #include "core/parallel.h"
@@ -13,11 +14,6 @@
 
 namespace tapeformer::kernels {
 namespace {
-
-// Bytes of the right operand that are packed at a time: they stay in L3.
-constexpr std::int64_t kPackedBytes = 1 << 22;
-// A task multiplies so many panels of rows, which stay in L2, by so many panels of columns, each of which stays in L1.
-constexpr std::int64_t kTaskRows = 8, kTaskColumns = 8;
 
 // A number rounded to a whole one; 0 if it is not finite, as the scale tells then.
 int rounded(float x, float inverse) {
@@ -80,89 +76,112 @@ void multiply_panels(float* c, std::int64_t ldc, const Int8RowPanel& a, const In
 
 std::int64_t panels_of(std::int64_t size, std::int64_t panel) { return (size + panel - 1) / panel; }
 
-// All of a and some column panels of b are packed by all threads. Then each task multiplies some panels of both.
+// Memory for `count` packed panels of rows, from panel `first` on. Rows are a cache line further apart than they are
+// long: else those of many lengths would share places of the cache.
+class RowPanels {
+ public:
+  RowPanels(std::int64_t first, std::int64_t count, std::int64_t k)
+      : first_(first),
+        distance_(panels_of(k, kLine) * kLine + kLine),
+        values_(count * kInt8Rows * distance_),
+        scales_(count * kInt8Rows) {}
+  Int8RowPanel at(std::int64_t i) const {
+    return {values_.data() + (i - first_) * kInt8Rows * distance_, distance_,
+            scales_.data() + (i - first_) * kInt8Rows};
+  }
+
+ private:
+  static constexpr std::int64_t kLine = kCacheLine;
+  std::int64_t first_, distance_;
+  Scratch<std::uint8_t> values_;
+  Scratch<float> scales_;
+};
+
+// The same for columns.
+class ColumnPanels {
+ public:
+  ColumnPanels(std::int64_t first, std::int64_t count, std::int64_t k)
+      : first_(first),
+        size_(kInt8Columns * int8_depth(k)),
+        values_(count * size_),
+        scales_(count * kInt8Columns),
+        sums_(count * kInt8Columns) {}
+  Int8ColumnPanel at(std::int64_t j) const {
+    const std::int64_t column = (j - first_) * kInt8Columns;
+    return {values_.data() + (j - first_) * size_, scales_.data() + column, sums_.data() + column};
+  }
+
+ private:
+  std::int64_t first_, size_;
+  Scratch<std::int8_t> values_;
+  Scratch<float> scales_;
+  Scratch<std::int32_t> sums_;
+};
+
+// All threads pack the smaller operand. Then each task packs a panel of the other one and multiplies it with all of the
+// first, while the memory of the next panel comes to its cache.
 class Int8Product {
  public:
   Int8Product(const Int8Unit& unit, const float* a, std::int64_t lda, MatrixView<float> b, std::int64_t m,
               std::int64_t n, std::int64_t k)
-      : unit_(unit),
-        a_(a),
-        lda_(lda),
-        b_(b),
-        m_(m),
-        n_(n),
-        k_(k),
-        distance_(panels_of(k, kLine) * kLine + kLine),
-        at_once_(std::clamp<std::int64_t>(kPackedBytes / (kInt8Columns * std::max<std::int64_t>(1, int8_depth(k))), 1,
-                                          panels())),
-        rows_(m * distance_),
-        row_scales_(m),
-        columns_(at_once_ * kInt8Columns * int8_depth(k)),
-        column_scales_(at_once_ * kInt8Columns),
-        column_sums_(at_once_ * kInt8Columns) {}
+      : unit_(unit), a_(a), lda_(lda), b_(b), m_(m), n_(n), k_(k) {}
 
   // c (m, n), rows ldc apart = beta·c + a·b
   void write(float* c, std::int64_t ldc, float beta) const {
-    for (std::int64_t first = 0; first < panels(); first += at_once_) {
-      const std::int64_t end = std::min(panels(), first + at_once_), row_panels_now = first == 0 ? row_panels() : 0;
-      parallel_for(0, row_panels_now + end - first, 1, [&](std::int64_t i, std::int64_t) {
-        i < row_panels_now ? pack_rows(i) : pack_columns(first + i - row_panels_now);
+    const std::int64_t rows = panels_of(m_, kInt8Rows), columns = panels_of(n_, kInt8Columns);
+    const auto multiply = [&](const RowPanels& a, std::int64_t i, const ColumnPanels& b, std::int64_t j) {
+      unit_.multiply(c + i * kInt8Rows * ldc + j * kInt8Columns, ldc, a.at(i), b.at(j), rows_of(i), columns_of(j), k_,
+                     beta);
+    };
+    if (m_ <= n_) {
+      const RowPanels shared(0, rows, k_);
+      parallel_for(0, rows, 1, [&](std::int64_t i, std::int64_t) { pack_rows(shared.at(i), i); });
+      parallel_for(0, columns, 1, [&](std::int64_t j, std::int64_t) {
+        const ColumnPanels own(j, 1, k_);
+        pack_columns(own.at(j), j);
+        ReadAhead ahead;
+        // Of columns that lie across k the cache could not keep the lines: they compete for few sets.
+        if (b_.transposed && j + 1 < columns) ahead.add(column(j + 1), b_.ld, columns_of(j + 1), k_);
+        const std::int64_t lines = chunk_count(ahead.lines(), rows);
+        for (std::int64_t i = 0; i < rows; ++i) {
+          multiply(shared, i, own, j);
+          ahead.advance(lines);
+        }
       });
-      multiply(c, ldc, beta, first, end);
+    } else {
+      const ColumnPanels shared(0, columns, k_);
+      parallel_for(0, columns, 1, [&](std::int64_t j, std::int64_t) { pack_columns(shared.at(j), j); });
+      parallel_for(0, rows, 1, [&](std::int64_t i, std::int64_t) {
+        const RowPanels own(i, 1, k_);
+        pack_rows(own.at(i), i);
+        ReadAhead ahead;
+        if (i + 1 < rows) ahead.add(row(i + 1), lda_, rows_of(i + 1), k_);
+        const std::int64_t lines = chunk_count(ahead.lines(), columns);
+        for (std::int64_t j = 0; j < columns; ++j) {
+          multiply(own, i, shared, j);
+          ahead.advance(lines);
+        }
+      });
     }
   }
 
  private:
-  // Rows a cache line further apart than they are long: else those of many lengths would share places of the cache.
-  static constexpr std::int64_t kLine = 64;
-
-  std::int64_t row_panels() const { return panels_of(m_, kInt8Rows); }
-  std::int64_t panels() const { return panels_of(n_, kInt8Columns); }
   // The rows and columns that a panel has.
   std::int64_t rows_of(std::int64_t panel) const { return std::min(kInt8Rows, m_ - panel * kInt8Rows); }
   std::int64_t columns_of(std::int64_t panel) const { return std::min(kInt8Columns, n_ - panel * kInt8Columns); }
-  Int8RowPanel row_panel(std::int64_t i) const {
-    return {rows_.data() + i * kInt8Rows * distance_, distance_, row_scales_.data() + i * kInt8Rows};
-  }
-  Int8ColumnPanel column_panel(std::int64_t j) const {
-    const std::int64_t column = j % at_once_ * kInt8Columns;
-    return {columns_.data() + column * int8_depth(k_), column_scales_.data() + column, column_sums_.data() + column};
-  }
-  void pack_rows(std::int64_t i) const {
-    unit_.pack_rows(row_panel(i), a_ + i * kInt8Rows * lda_, lda_, rows_of(i), k_);
-  }
-  void pack_columns(std::int64_t j) const {
-    const std::int64_t column = j * kInt8Columns;
-    const PackSource source{b_.data + (b_.transposed ? column * b_.ld : column), b_.ld, b_.transposed};
-    unit_.pack_columns(column_panel(j), source, columns_of(j), k_);
-  }
+  const float* row(std::int64_t panel) const { return a_ + panel * kInt8Rows * lda_; }
+  const float* column(std::int64_t panel) const { return b_.data + panel * kInt8Columns * (b_.transposed ? b_.ld : 1); }
 
-  // Multiplies all row panels with the packed column panels `first` to end − 1.
-  void multiply(float* c, std::int64_t ldc, float beta, std::int64_t first, std::int64_t end) const {
-    const std::int64_t column_tasks = panels_of(end - first, kTaskColumns),
-                       row_tasks = panels_of(row_panels(), kTaskRows);
-    parallel_for(0, row_tasks * column_tasks, 1, [&](std::int64_t task, std::int64_t) {
-      const std::int64_t i_begin = task / column_tasks * kTaskRows,
-                         j_begin = first + task % column_tasks * kTaskColumns;
-      for (std::int64_t j = j_begin; j < std::min(end, j_begin + kTaskColumns); ++j) {
-        for (std::int64_t i = i_begin; i < std::min(row_panels(), i_begin + kTaskRows); ++i) {
-          unit_.multiply(c + i * kInt8Rows * ldc + j * kInt8Columns, ldc, row_panel(i), column_panel(j), rows_of(i),
-                         columns_of(j), k_, beta);
-        }
-      }
-    });
+  void pack_rows(const Int8RowPanel& to, std::int64_t i) const { unit_.pack_rows(to, row(i), lda_, rows_of(i), k_); }
+  void pack_columns(const Int8ColumnPanel& to, std::int64_t j) const {
+    unit_.pack_columns(to, {column(j), b_.ld, b_.transposed}, columns_of(j), k_);
   }
 
   const Int8Unit& unit_;
   const float* a_;
   std::int64_t lda_;
   MatrixView<float> b_;
-  std::int64_t m_, n_, k_, distance_, at_once_;
-  Scratch<std::uint8_t> rows_;
-  Scratch<float> row_scales_;
-  Scratch<std::int8_t> columns_;
-  Scratch<float> column_scales_;
-  Scratch<std::int32_t> column_sums_;
+  std::int64_t m_, n_, k_;
 };
 
 }  // namespace
