@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -41,10 +40,8 @@ struct SweepArguments {
 // An option that takes a number above 0, such as 1e9.
 Option amount_option(std::string name, std::optional<double>& to, std::string help) {
   const auto set = [name, &to](const std::string& text) {
-    const std::optional<KeyValue> value = parse_key_value(text, KeyType::number);
-    if (!value || !(std::get<double>(*value) > 0) || !std::isfinite(std::get<double>(*value)))
-      fail_usage(name, ": expected a number above 0, got ", text);
-    to = std::get<double>(*value);
+    to = parse_finite_number(text);
+    if (!to || *to <= 0) fail_usage(name, ": expected a number above 0, got ", text);
   };
   return {std::move(name), set, std::move(help)};
 }

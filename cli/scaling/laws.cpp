@@ -225,11 +225,9 @@ std::optional<double> irreducible_loss(const std::string& option, const ScalingR
     if (!runs.entropy) fail_usage("--entropy: expected runs of one generated corpus of known entropy, or a number");
     return runs.entropy;
   }
-  const std::optional<KeyValue> value = parse_key_value(option, KeyType::number);
-  if (!value || !(std::get<double>(*value) >= 0) || !std::isfinite(std::get<double>(*value))) {
-    fail_usage("--entropy: expected free, corpus or a number of at least 0, got ", option);
-  }
-  return std::get<double>(*value);
+  const std::optional<double> value = parse_finite_number(option);
+  if (!value || *value < 0) fail_usage("--entropy: expected free, corpus or a number of at least 0, got ", option);
+  return value;
 }
 
 Json laws_json(const ScalingRuns& runs, const LawsRequest& request) {

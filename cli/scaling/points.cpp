@@ -34,7 +34,7 @@ std::optional<double>& number_of(ScalingRun& run, std::optional<double>& loss, s
 
 void set_number(std::optional<double>& to, const std::optional<double>& value, const std::string& where,
                 std::string_view key, const std::string& got) {
-  check(value && *value > 0 && std::isfinite(*value), where, ": ", key, ": expected a number above 0, got ", got);
+  check(value && *value > 0, where, ": ", key, ": expected a number above 0, got ", got);
   to = value;
 }
 
@@ -87,9 +87,7 @@ void read_csv(const std::string& path, std::vector<ScalingRun>& runs) {
       const std::string& field = row.fields[i];
       if (heads[i] == "name") run.name = field;
       if (std::ranges::count(kPointKeys, heads[i]) == 0 || field.empty()) continue;
-      const std::optional<KeyValue> value = parse_key_value(field, KeyType::number);
-      set_number(number_of(run, loss, heads[i]), value ? std::optional(std::get<double>(*value)) : std::nullopt, where,
-                 heads[i], field);
+      set_number(number_of(run, loss, heads[i]), parse_finite_number(field), where, heads[i], field);
     }
     add_run(runs, std::move(run), loss, where);
   }

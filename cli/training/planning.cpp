@@ -1,6 +1,5 @@
 #include "cli/training/planning.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -43,17 +42,15 @@ std::vector<std::string> remove_decided(Config& config, const ConfigOverrides& o
 
 std::optional<double> planned_minutes(const std::optional<std::string>& option, const ConfigOverrides& overrides) {
   if (!option) return std::nullopt;
-  const auto minutes = parse_key_value(*option, KeyType::number);
-  if (!minutes || !(std::get<double>(*minutes) > 0) || !std::isfinite(std::get<double>(*minutes))) {
-    fail_usage("--minutes: expected a number above 0, got ", *option);
-  }
-  if (std::get<double>(*minutes) > kMaxMinutes)
+  const std::optional<double> minutes = parse_finite_number(*option);
+  if (!minutes || *minutes <= 0) fail_usage("--minutes: expected a number above 0, got ", *option);
+  if (*minutes > kMaxMinutes)
     fail_usage("--minutes: expected at most ", static_cast<std::int64_t>(kMaxMinutes), " (ten years), got ", *option);
   for (const std::string_view key : {"train.steps", "train.minutes"}) {
     if (has_override(overrides, key))
       fail_usage("--minutes: expected no --", key, " beside it: the minutes say when the training ends");
   }
-  return std::get<double>(*minutes);
+  return minutes;
 }
 
 ConfigOverrides with_minutes(const ConfigOverrides& overrides, const std::optional<std::string>& minutes,

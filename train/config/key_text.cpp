@@ -142,6 +142,11 @@ std::optional<KeyValue> parse_key_value(const std::string& text, const Key& key)
   return parse_key_value(text, key.type());
 }
 
+std::optional<double> parse_finite_number(const std::string& text) {
+  const std::optional<KeyValue> value = parse_key_value(text, KeyType::number);
+  return value && std::isfinite(std::get<double>(*value)) ? std::optional(std::get<double>(*value)) : std::nullopt;
+}
+
 std::string command_line_text(const KeyValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* items = std::get_if<std::vector<std::string>>(&value)) return joined(*items, ",");

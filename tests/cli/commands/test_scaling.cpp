@@ -173,7 +173,8 @@ TEST_CASE("scaling fit: what cannot be fitted is said in one line") {
                  "got much"},
                 {"scaling fit few.jsonl --entropy corpus",
                  "--entropy: expected runs of one generated corpus of known entropy, or a number"},
-                {"scaling fit few.jsonl --tokens -1", "--tokens: expected a number above 0, got -1"}});
+                {"scaling fit few.jsonl --tokens -1", "--tokens: expected a number above 0, got -1"},
+                {"scaling fit few.jsonl --tokens inf", "--tokens: expected a number above 0, got inf"}});
 }
 
 TEST_CASE("scaling sweep: predicts the largest model before it trains it, and trains nothing twice" * long_test()) {
