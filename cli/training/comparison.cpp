@@ -57,6 +57,11 @@ Json json_of(const Baselines& baselines, const TrainingState& state, std::option
   return json;
 }
 
+// Returns the run's comparison.json; null if there is none.
+Json stored_comparison(const RunFolder& run) {
+  return is_there(run.comparison()) ? parse_json<Json>(read_file(run.comparison())) : Json();
+}
+
 std::string comparison_text(const Json& json) {
   const bool bits = json.at("model").contains("bits_per_byte");
   const char* const key = bits ? "bits_per_byte" : "loss";
@@ -94,34 +99,26 @@ void write_comparison(const Baselines& baselines, const Objective& objective, co
   log_warning("not compared with simple models: {}", error.what());
 }
 
-void remove_old_comparison(const TrainingState& state, const RunFolder& run) {
-  if (!is_there(run.comparison())) return;
-  try {
-    const Json json = parse_json<Json>(read_file(run.comparison()));
-    if (state.best_step > 0 && json.at("step").get<std::int64_t>() <= state.step) return;
-  } catch (const std::exception&) {
-    return;  // print_comparison() tells of it
-  }
-  remove_path(run.comparison());
+void remove_old_comparison(const TrainingState& state, const RunFolder& run) try {
+  const Json json = stored_comparison(run);
+  if (!json.is_null() && (state.best_step == 0 || json.at("step").get<std::int64_t>() > state.step))
+    remove_path(run.comparison());
+} catch (const std::exception&) {
+  // print_comparison() tells of what cannot be read
 }
 
-bool is_compared(const TrainingState& state, const RunFolder& run) {
-  if (!is_there(run.comparison())) return false;
-  try {
-    return parse_json<Json>(read_file(run.comparison())).at("step") == state.step;
-  } catch (const std::exception&) {
-    return true;
-  }
+bool is_compared(const TrainingState& state, const RunFolder& run) try {
+  const Json json = stored_comparison(run);
+  return !json.is_null() && json.at("step") == state.step;
+} catch (const std::exception&) {
+  return true;
 }
 
-void print_comparison(const TrainingState& state, const RunFolder& run) {
-  if (!is_there(run.comparison())) return;
-  try {
-    const Json json = parse_json<Json>(read_file(run.comparison()));
-    if (json.at("step") == state.step) print_line("{}", comparison_text(json));
-  } catch (const std::exception& error) {
-    log_warning("{}: {}", run.comparison().string(), error.what());
-  }
+void print_comparison(const TrainingState& state, const RunFolder& run) try {
+  const Json json = stored_comparison(run);
+  if (!json.is_null() && json.at("step") == state.step) print_line("{}", comparison_text(json));
+} catch (const std::exception& error) {
+  log_warning("{}: {}", run.comparison().string(), error.what());
 }
 
 }  // namespace tapeformer::cli
