@@ -147,10 +147,10 @@ std::vector<MultiTaskObjective::TaskEvaluation> MultiTaskObjective::evaluate_tas
   return all;
 }
 
-Evaluation MultiTaskObjective::evaluate(const ProgressCallback& progress) {
+Evaluation MultiTaskObjective::total(std::span<const TaskEvaluation> tasks) const {
   Evaluation total{.metric_for_best_model = std::string(config_.metric_for_best_model())};
   double loss = 0, weights = 0;
-  for (const TaskEvaluation& task : evaluate_tasks(progress)) {
+  for (const TaskEvaluation& task : tasks) {
     total.tokens += task.evaluation.tokens;
     loss += task.weight * task.evaluation.loss();
     weights += task.weight;
@@ -161,5 +161,7 @@ Evaluation MultiTaskObjective::evaluate(const ProgressCallback& progress) {
   total.nats = static_cast<double>(total.tokens) * loss / weights;
   return total;
 }
+
+Evaluation MultiTaskObjective::evaluate(const ProgressCallback& progress) { return total(evaluate_tasks(progress)); }
 
 }  // namespace tapeformer

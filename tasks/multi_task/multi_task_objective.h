@@ -23,6 +23,8 @@ class MultiTaskObjective : public Objective {
   };
   // Returns the evaluations of all tasks that have validation data.
   std::vector<TaskEvaluation> evaluate_tasks(const ProgressCallback& progress);
+  // Returns what evaluate() makes of them.
+  Evaluation total(std::span<const TaskEvaluation> tasks) const;
 
   const MultiTaskModel& model() const override { return model_; }
   const Module& initial_part() const override { return *model_.trunk(); }

@@ -60,8 +60,8 @@ EvalReport evaluate_tasks(const EvalRequest& request) {
   check(objective.can_evaluate(), run.run.root.string(), ": ", objective.validation().missing);
   Json json{{"tasks", Json::object()}};
   std::string table = fmt::format("{:<15} {}\n", "validation", run.checkpoint_text);
-  double loss = 0, weights = 0;
-  for (const auto& task : objective.evaluate_tasks(start_progress(request.progress, "evaluating"))) {
+  const auto tasks = objective.evaluate_tasks(start_progress(request.progress, "evaluating"));
+  for (const auto& task : tasks) {
     require_finite(task.evaluation);
     Json& own = json["tasks"][task.name] = {{"tokens", task.evaluation.tokens}, {"loss", task.evaluation.loss()}};
     table += fmt::format("\n{}\n{:<15} {:.4f} {}\n", task.name, "  loss", task.evaluation.loss(), task.unit);
@@ -69,11 +69,10 @@ EvalReport evaluate_tasks(const EvalRequest& request) {
       own[name] = value;
       table += fmt::format("{:<15} {:.4f}\n", "  " + name, value);
     }
-    loss += task.weight * task.evaluation.loss();
-    weights += task.weight;
   }
-  json["loss"] = loss / weights;
-  table += fmt::format("\n{:<15} {:.4f} by the tasks' weights\n", "mean loss", loss / weights);
+  const double loss = objective.total(tasks).loss();
+  json["loss"] = loss;
+  table += fmt::format("\n{:<15} {:.4f} by the tasks' weights\n", "mean loss", loss);
   return {with_run_keys(std::move(json), run), table};
 }
 
