@@ -76,8 +76,8 @@ void resolve_bert(KeyValues& options, bool) {
   resolve_transformer_keys(options);
   if (options.number("init_std") == 0) options.set("init_std", kInitStd);
   resolve_tied(options);
-  if (options.boolean("next_sentence") && options.integer("segments") != 2) {
-    fail_usage("model.next_sentence: expected model.segments = 2 beside it, got ", options.integer("segments"));
+  if (options.boolean("next_sentence") && options.integer("segments") < 2) {
+    fail_usage("model.segments: expected at least 2 beside model.next_sentence, got ", options.integer("segments"));
   }
   if (options.integer("context") < kFewestTokens) {
     fail_usage("model.context: expected at least ", kFewestTokens, " for bert, whose rows have [CLS] and [SEP], got ",

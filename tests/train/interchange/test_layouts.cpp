@@ -45,6 +45,7 @@ TEST_CASE("interchange: our own models keep their logits through Hugging Face's 
       {{"model.qk_norm", "true"}, {"model.attention_bias", "true"}, {"model.position_base", "500"}},
       {{"model.type", "bert"}},
       {{"model.type", "bert"}, {"model.segments", "2"}, {"model.next_sentence", "true"}, {"model.bias", "false"}},
+      {{"model.type", "bert"}, {"model.segments", "3"}, {"model.next_sentence", "true"}},
       {{"model.type", "bert"}, {"model.tie_embeddings", "none"}, {"model.segments", "3"}}};
   const std::map<std::string, Tensor> inputs{
       {"ids", Tensor::from<std::int32_t>({1, 5, 3, 3, 9, 20, 7, 2, 11, 0, 4, 8}, {2, 6})}};

@@ -173,7 +173,7 @@ TEST_CASE("masked training: loss and accuracy come near those of forward-backwar
 TEST_CASE("masked training: what it is not made for is refused") {
   const Config bert = bert_config();
   check_refused(bert, "model.next_sentence", "true",
-                "model.next_sentence: expected model.segments = 2 beside it, got 1");
+                "model.segments: expected at least 2 beside model.next_sentence, got 1");
   check_refused(bert, "model.context", "4",
                 "model.context: expected at least 8 for bert, whose rows have [CLS] and [SEP], got 4");
   check_refused(bert, "eval.stride", "8",
