@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -133,7 +132,7 @@ void add_checks(CLI::Option& added, const Option& option) {
   }
 }
 
-void add_option(CLI::App& app, const Option& option) {
+void add_option(CLI::App& app, const Option& option, bool in_help = true) {
   CLI::Option& added = *add_target(app, option);
   add_checks(added, option);
   const OptionRules& rules = option.rules;
@@ -141,43 +140,8 @@ void add_option(CLI::App& app, const Option& option) {
   if (rules.values == ListValues::one_each) added.allow_extra_args(false);
   if (rules.values == ListValues::last) added.expected(1)->allow_extra_args(false)->take_last();
   if (!rules.shows_type) added.type_name("");
-  if (!rules.group.empty()) added.group(rules.group);
-}
-
-// Formats --help: leaves out the options that only --help-all shows.
-class ShortHelp : public CLI::Formatter {
- public:
-  explicit ShortHelp(const Command& command) : command_(command) {}
-
-  std::string make_group(std::string group, bool is_positional,
-                         std::vector<const CLI::Option*> options) const override {
-    std::erase_if(options, [&](const CLI::Option* option) { return is_left_out(*option); });
-    return options.empty() ? "" : CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
-  }
-  std::string make_footer(const CLI::App* app) const override {
-    return str_cat("\n", command_.help_end, "\n", CLI::Formatter::make_footer(app));
-  }
-
- private:
-  bool is_left_out(const CLI::Option& shown) const {
-    return std::ranges::any_of(command_.options, [&](const Option& option) {
-      return option.rules.only_in_help_all && shown.check_name(option.name);
-    });
-  }
-
-  const Command& command_;
-};
-
-void add_help_all(CLI::App& app, const Command& command) {
-  app.add_flag_callback(
-         "--help-all",
-         [&app, all = app.get_formatter()] {
-           app.formatter(all);
-           throw CLI::CallForHelp();
-         },
-         command.help_all)
-      ->trigger_on_parse();
-  app.formatter(std::make_shared<ShortHelp>(command));
+  if (!in_help) added.group("");  // a group without a name is not shown
+  if (in_help && !rules.group.empty()) added.group(rules.group);
 }
 
 // Chooses the command when it is named. A command with `run` and subcommands may be named without a subcommand; only
@@ -227,15 +191,22 @@ bool is_named(Words words, std::string_view name) {
 // `chosen` to the command that is named.
 void add_contents(CLI::App& app, Command& command, Words words, bool all, const Command*& chosen) {
   if (const auto add_options = std::exchange(command.add_options, nullptr)) add_options(command);
+  const bool help_all = is_named(words, "--help-all");
   for (const Option& option : command.options) {
-    if (all || !option.rules.one_of_many || is_named(words, option.name)) add_option(app, option);
+    if (all || !option.rules.one_of_many || is_named(words, option.name))
+      add_option(app, option, help_all || !option.rules.only_in_help_all);
   }
   for (const Option& option : command.options) add_named(app, option, words);
   for (const Option& option : command.options) {
     for (const std::string& other : option.rules.excludes) app.get_option(option.name)->excludes(app.get_option(other));
     for (const std::string& other : option.rules.needs) app.get_option(option.name)->needs(app.get_option(other));
   }
-  if (!command.help_all.empty()) add_help_all(app, command);
+  if (!command.help_all.empty()) {
+    app.add_flag_callback(
+           "--help-all", [] { throw CLI::CallForHelp(); }, command.help_all)
+        ->trigger_on_parse();
+    if (!help_all) app.footer("\n" + command.help_end);
+  }
   for (Command& below : command.commands) {
     CLI::App& added = *app.add_subcommand(below.name, below.help);
     if (is_named(words, below.name)) add_contents(added, below, words, all, chosen);

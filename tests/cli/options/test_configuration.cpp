@@ -48,6 +48,7 @@ TEST_CASE("configuration: the short help has the keys that most users need, --he
     CHECK_MESSAGE(brief.find(option) != brief.npos, option);
   CHECK(brief.ends_with("\n--help-all lists all " + std::to_string(config_keys().size()) +
                         " keys of a configuration.\n"));
+  for (const std::string& help : {brief, whole}) CHECK(help.find("\n\n\n\n") == help.npos);  // no section is empty
   CHECK(result_of(box, "info --help-all").find("\n  --model.layers ") != std::string::npos);
 }
 
