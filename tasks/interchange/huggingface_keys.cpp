@@ -98,12 +98,14 @@ void read_rotary(const Json& config, Options& options) {
   const Json type = value_or(rope, "rope_type", value_or(rope, "type", "default"));
   if (type == "default") return;
   if (type != "linear" && type != "llama3") fail_value(str_cat(key, ".rope_type"), type, "default, linear and llama3");
-  options["position_scaling"] = type.get<std::string>();
   const auto number = [&](const char* theirs, const Json& otherwise) {
     check(rope.contains(theirs), key, ": expected ", theirs, " beside rope_type = ", dump_json(type));
     return number_or(rope, theirs, otherwise);
   };
-  options["position_factor"] = number("factor", 1.0);
+  const std::string factor = number("factor", 1.0);
+  if (value_or(rope, "factor", 1.0) == 1) return;  // angles that are divided by 1 stay as they are
+  options["position_scaling"] = type.get<std::string>();
+  options["position_factor"] = factor;
   if (type == "linear") return;
   options["position_low_freq"] = number("low_freq_factor", 1.0);
   options["position_high_freq"] = number("high_freq_factor", 1.0);

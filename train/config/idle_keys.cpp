@@ -111,6 +111,10 @@ std::string switch_of(const ConfigEntry& entry, const Config& config) {
   if (entry.section == "schedule") {
     return !config.schedule.kind || is_read(key, *config.schedule.kind) ? "" : "schedule.kind";
   }
+  if (entry.name() == "model.position_scaling") {  // angles that are divided by 1 stay as they are
+    const char* const factor = "model.position_factor";
+    return find_config_entry(factor, config)->get(config) == KeyValue(1.0) ? factor : "";
+  }
   if (entry.section == "model") return switch_of_own_key(entry, config);
   if (entry.section == "optimizer") return switch_of_optimizer_key(key, config);
   if (entry.section == "train" && key.starts_with("outer_")) {

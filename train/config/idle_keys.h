@@ -17,7 +17,7 @@ struct IdleKey {
 
 // Returns the keys with values that nothing reads because of another key's value. These are:
 // - the keys of [task] that the task does not read, and task.layer_decay for a family without model.layers;
-// - the keys of [model] that another key switches off (Key::read_beside);
+// - the keys of [model] that another key switches off (Key::read_beside), and model.position_scaling by a factor of 1;
 // - the keys of [schedule] that schedule.kind does not use (none while it is auto);
 // - optimizer.lr beside schedule.factor; optimizer.embedding_lr where no embedding learns, and optimizer.head_lr where
 //   no head with weights of its own learns; optimizer.state for an optimizer without moments;

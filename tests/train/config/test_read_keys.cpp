@@ -266,7 +266,11 @@ TEST_CASE("config: a key of a model is refused beside a word of another one with
                 "model.rotary_pairs: expected halves beside model.position = sinusoidal, got interleaved");
   check_invalid({"model.position_factor=8"},
                 "model.position_factor: expected 1.0 beside model.position_scaling = none, got 8.0");
-  check_invalid({"model.position_scaling=linear", "model.position_original=64"},
+  for (const std::string scaling : {"linear", "llama3"}) {
+    check_invalid({"model.position_scaling=" + scaling},
+                  "model.position_scaling: expected none beside model.position_factor = 1.0, got " + scaling);
+  }
+  check_invalid({"model.position_scaling=linear", "model.position_factor=2", "model.position_original=64"},
                 "model.position_original: expected 8192 beside model.position_scaling = linear, got 64");
   check_invalid({"model.feed_forward=none", "model.ff_dim=512"},
                 "model.ff_dim: expected 0 beside model.feed_forward = none, got 512");

@@ -205,6 +205,8 @@ TEST_CASE("interchange: of rope_scaling and rope_parameters the first is read, a
   config["rope_parameters"] = nullptr;
   golden.write(golden.folder.filename() / "config.json", config.dump());
   CHECK(scaling("rope_scaling") == "linear");
+  golden.patch("config.json", Json::parse(R"({"rope_scaling": {"type": "linear", "factor": 1.0}})"));
+  CHECK(scaling("factor_1") == "none");
   golden.patch("config.json", Json::parse(R"({"rope_scaling": {"type": "yarn"}})"));
   CHECK(message_of([&] { golden.import("yarn"); }).find("rope_scaling.rope_type: \"yarn\" is not supported") !=
         std::string::npos);
