@@ -43,8 +43,8 @@ std::int64_t nanoseconds() {
 
 extern "C" void on_signal(int signal) {
   const int error = errno;  // keeps errno of the system call that the signal interrupted
-  // The user did not ask for a SIGPIPE, and each further message that nobody reads raises another one.
-  const bool is_request = signal != SIGPIPE;
+  // The user did not ask for these, and they repeat themselves: with each message that nobody reads, and each second.
+  const bool is_request = signal != SIGPIPE && signal != SIGXCPU;
   if (received == 0 && signal == SIGINT && may_cool_down && cool_down_at == 0) {
     cool_down_at = nanoseconds();
   } else if (received == 0 && signal == SIGINT && cool_down_at != 0 && nanoseconds() - cool_down_at <= kSamePress) {

@@ -8,17 +8,18 @@
 
 namespace tapeformer {
 
-// The signals that stop a training: SIGPIPE means that the reader of its messages (through a pipe) has gone.
-inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE};
+// The signals that stop a training: SIGPIPE means that the reader of its messages (through a pipe) has gone, SIGXCPU
+// that the time of the soft limit (ulimit -S -t) is used up.
+inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE, SIGXCPU};
 
 // While an object lives, the first of its signals only sets a flag. If SIGHUP is one of them, the loss of standard
 // error's terminal counts as SIGHUP; if SIGPIPE is one, a pipe without a reader counts as SIGPIPE. A signal that was
 // ignored before stays ignored (nohup ignores SIGHUP).
 //
-// A second signal ends the process at once, as it does by default, with two exceptions: if one of the two is SIGPIPE,
-// and if the second comes within a tenth of a second, since programs such as timeout(1) send their signal twice. Once
-// there is work to save (work_begins()), only a second SIGINT ends the process, since the end of a login session sends
-// several other signals.
+// A second signal ends the process at once, as it does by default, with three exceptions: if one of the two is SIGPIPE,
+// if the second is SIGXCPU, and if it comes within a tenth of a second, since programs such as timeout(1) send their
+// signal twice. Once there is work to save (work_begins()), only a second SIGINT ends the process, since the end of a
+// login session sends several other signals.
 //
 // The destructor restores the previous handlers. Only one object may exist at a time; a second one throws Error. The
 // other functions are static, since signals concern the whole process.

@@ -81,6 +81,7 @@ TEST_CASE("stop signal: a second SIGINT ends the process, and any other signal w
   CHECK(WTERMSIG(twice(SIGTERM, SIGINT, false)) == SIGINT);
   CHECK(WEXITSTATUS(twice(SIGPIPE, SIGPIPE, false)) == 42);  // each message that is lost raises it
   CHECK(WEXITSTATUS(twice(SIGPIPE, SIGINT)) == 42);
+  CHECK(WEXITSTATUS(twice(SIGXCPU, SIGXCPU, false)) == 42);  // each second beyond the limit raises it
 }
 
 TEST_CASE("stop signal: the first SIGINT may ask for a cool-down, and the next ones stop and end the process") {

@@ -81,14 +81,17 @@ TEST_CASE("numbers: generate, eval, surprisal and fill of a model without finite
 
 TEST_CASE("signals: SIGHUP saves like SIGTERM, and one that was ignored from the start stays ignored") {
   const Sandbox box("gpt");
-  SUBCASE("SIGHUP") {
-    const auto process = box.start("train tiny.toml --out run --train.steps 100000");
-    wait_until(*process, [&] { return lines_of(box, "run") >= 6; });
-    process->send(SIGHUP);
-    const Outcome outcome = process->wait();
-    CHECK(outcome.exit_code == 0);
-    CHECK(outcome.tells("stopped at step "));
-    check_saved_at_last_step(box, "run");
+  SUBCASE("SIGHUP, and SIGXCPU of a soft limit of CPU time") {
+    for (const int signal : {SIGHUP, SIGXCPU}) {
+      const std::string run = "run" + std::to_string(signal);
+      const auto process = box.start("train tiny.toml --train.steps 100000 --out " + run);
+      wait_until(*process, [&] { return lines_of(box, run) >= 6; });
+      process->send(signal);
+      const Outcome outcome = process->wait();
+      CHECK(outcome.exit_code == 0);
+      CHECK(outcome.tells("stopped at step "));
+      check_saved_at_last_step(box, run);
+    }
   }
   SUBCASE("nohup") {
     const auto process =
