@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::uint64_t kRoundingStream = mix64(0x726f756e64);  // "round"
 
+// The moving average takes a smaller share than this of the weights for several steps together, since f32 would round
+// most of it away.
+constexpr double kLeastShare = 1e-4;
+
 // Throws Error unless the state has exactly the names of `places`, with their sizes and dtypes. `Value` is a Tensor or
 // a SafetensorsFile::Entry.
 template <class Value>
@@ -123,7 +127,10 @@ void Optimizer::keep_moving_average(double decay) {
 
 void Optimizer::add_to_average(std::int64_t step) {
   if (!average_.defined()) return;
-  const double decay = std::min(average_decay_, 1 - 1 / static_cast<double>(step));
+  double decay = std::min(average_decay_, 1 - 1 / static_cast<double>(step));
+  const auto together = std::max(std::int64_t{1}, static_cast<std::int64_t>(kLeastShare / (1 - decay)));
+  if (step % together != 0 && !buffers_begin_) return;
+  decay = std::pow(decay, together);
   add_share(average_, slab_.values(), decay);
   for (std::size_t i = 0; i < buffer_averages_.size(); ++i) {
     add_share(buffer_averages_[i].second, slab_.buffers()[i].second, buffers_begin_ ? 0 : decay);

@@ -50,8 +50,9 @@ class Optimizer {
 
   // From the next step on, keeps an exponential moving average e of the parameters θ in the state, under the prefix
   // kMovingAverage. After step t: e = d·e + (1 − d)·θ with d = min(decay, 1 − 1/t), so that e is the mean of all steps
-  // until there are 1/(1 − decay) of them, and the initial values are not part of it. The slab's buffers are averaged
-  // in the same way, since running statistics belong to the weights. Call it before state(), once.
+  // until there are 1/(1 − decay) of them, and the initial values are not part of it. While 1 − d is below 0.00005,
+  // only every k-th step counts, for k = ⌊0.0001/(1 − d)⌋ steps: e = d^k·e + (1 − d^k)·θ. The slab's buffers are
+  // averaged in the same way, since running statistics belong to the weights. Call it before state(), once.
   void keep_moving_average(double decay);
   static constexpr std::string_view kMovingAverage = "ema";
 
