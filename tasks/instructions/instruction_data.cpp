@@ -58,6 +58,11 @@ void set_format(const ResolvedConfig& config, const RunFolder* resumed, std::spa
   if (data.tokenizer->special(kChatMlEnd)) {
     data.settings.eos_token = kChatMlEnd;
   } else {
+    try {
+      data.tokenizer->encode(str_cat(kChatMlBegin, kChatMlEnd));
+    } catch (const Error& error) {  // a char tokenizer may lack their characters
+      fail("the marks of the chat template, ", kChatMlBegin, " and ", kChatMlEnd, ": ", error.what());
+    }
     data.warnings.push_back(str_cat("the tokenizer has no special tokens ", kChatMlBegin, " and ", kChatMlEnd,
                                     ": they are encoded as plain text, also where a message has them"));
   }

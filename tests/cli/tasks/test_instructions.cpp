@@ -109,6 +109,12 @@ TEST_CASE("instructions: a base model answers by its own template, or by marks t
   CHECK(marks.tells("the tokenizer has no special tokens <|im_start|> and <|im_end|>: they are encoded as plain text"));
   CHECK(box.succeed("generate marks --chat --tokens 4", {}, "a\n").out.ends_with("\n"));
 
+  box.succeed("train tiny.toml --tokenizer.kind char --model.context 128 --train.steps 2 --out chars");
+  check_error(box, kFailure,
+              "the marks of the chat template, <|im_start|> and <|im_end|>: char tokenizer: character '<' (U+003C) at "
+              "byte 0 is not in the vocabulary; a bpe tokenizer takes any bytes",
+              "train --train.init_from chars --data.conversations chat.jsonl --train.steps 1 --out answers");
+
   // Unknown words are easily predicted, so their loss says nothing about bytes.
   box.succeed(
       "train tiny.toml --tokenizer.kind word --tokenizer.vocab 60 --model.context 128 --train.steps 2 --out words");
