@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <regex>
 #include <system_error>
 
 #include "core/error.h"
@@ -24,6 +26,8 @@ using Json = nlohmann::json;
 // A part of the names of tokens and tokenizers: increase it when a tokenizer of the same file encodes a text in another
 // way, or when another one is learned from the same text, so that what older programs have stored is not used.
 constexpr int kTokenizingVersion = 3;
+
+constexpr std::chrono::hours kDay{24};  // the time of a file says to the day when it was used
 
 // {"bytes": …, "hash": …, "notes": [[count, first], …]}
 Json to_json(const TextSummary& summary) {
@@ -54,6 +58,24 @@ Json read_sealed(const fs::path& path) {
 void write_sealed(const fs::path& path, Json object) {
   seal_json(object);
   write_file_atomically(path, dump_json(object) + "\n");
+}
+
+// Returns the time since a file was made or used; 0 if that is not known.
+fs::file_time_type::duration unused_for(const fs::path& path) {
+  std::error_code error;
+  const fs::file_time_type used = fs::last_write_time(path, error);
+  return error ? fs::file_time_type::duration::zero() : fs::file_time_type::clock::now() - used;
+}
+
+// Removes the token files that were not used for long. The folder may have files of others.
+void remove_unused(const fs::path& folder) {
+  constexpr std::chrono::hours kKept{24 * 90};
+  const std::regex own(".+-[0-9a-f]{16}-[0-9a-f]{16}(-v[0-9]+)?\\.tokens");
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const bool is_own = std::regex_match(entry.path().filename().string(), own);
+    if (is_own && unused_for(entry.path()) > kKept) fs::remove(entry.path(), error);
+  }
 }
 
 }  // namespace
@@ -114,6 +136,7 @@ TokenCache::TokenCache(fs::path folder) : folder_(std::move(folder)) {
   if (!error && ::access(folder_.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
   if (!error) {
     remove_abandoned(folder_);
+    remove_unused(folder_);
     return;
   }
   temporary_ = std::make_shared<const TemporaryFolder>();
@@ -142,7 +165,9 @@ std::optional<Content> TokenCache::stored(const std::string& name,
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
   try {
-    return read(path);
+    Content content = read(path);
+    if (unused_for(path) > kDay) fs::last_write_time(path, fs::file_time_type::clock::now(), error);
+    return content;
   } catch (const std::exception&) {  // Error, or JSON of another form
     found_damaged_->push_back(
         str_cat("the cache's ", path.string(), " is damaged or of another version: it is made again"));

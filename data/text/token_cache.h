@@ -10,7 +10,8 @@
 // A text whose files are unchanged, by their times and sizes, is not read again: its summary and its tokens are found
 // here. A text whose files were touched, moved or compressed is read to compute its hash, and its tokens are found.
 // Files appear whole or not at all, and each has a checksum: a damaged one is made again. The leftovers of a killed
-// process are removed when the next one opens the folder.
+// process, and tokens that were not used for 90 days, are removed when the next one opens the folder: the time of a
+// file says when it was made or used.
 #pragma once
 
 #include <cstdint>

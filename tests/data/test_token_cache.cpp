@@ -68,6 +68,28 @@ TEST_CASE("token cache: tokens are reused while text and tokenizer are unchanged
   check_rebuilt();
 }
 
+TEST_CASE("token cache: tokens that were not used for long are removed, and no other file") {
+  const TempFolder folder;
+  const MemoryText text("some text\n"), other("same text\n");
+  const auto chars = train("char", 0, "some text\nsame text\n");
+  const auto age = [](const fs::path& path, int days) {
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(24 * days));
+  };
+  const TokenCache cache(folder.path);
+  const fs::path used = cached(cache, text, *chars).path(), unused = cached(cache, other, *chars).path();
+  const fs::path foreign = folder.path / "my.tokens";
+  std::ofstream(foreign) << "mine";
+  for (const fs::path& path : {used, unused, foreign}) age(path, 89);
+  cached(TokenCache(folder.path), text, *chars);
+  CHECK(fs::last_write_time(used) > fs::file_time_type::clock::now() - std::chrono::hours(1));
+  CHECK(fs::exists(unused));
+  for (const fs::path& path : {unused, foreign}) age(path, 91);
+  const TokenCache later(folder.path);
+  CHECK(fs::exists(used));
+  CHECK_FALSE(fs::exists(unused));
+  CHECK(fs::exists(foreign));
+}
+
 TEST_CASE("token cache: what a program that encodes or learns in another way has stored is not used") {
   for (const std::string older : {"", "-v1"}) {
     CAPTURE(older);
