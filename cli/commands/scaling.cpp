@@ -12,8 +12,8 @@
 #include "cli/terminal/terminal.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/text/parse_number.h"
 #include "report/scaling_page.h"
-#include "train/config/key_text.h"
 
 namespace tapeformer::cli {
 namespace {
@@ -63,11 +63,10 @@ void sweep(SweepArguments& arguments) {
   request.out = arguments.out.empty() ? fs::path("sweeps") / fs::path(request.config).stem() : fs::path(arguments.out);
   if (!arguments.seeds.empty()) request.seeds.clear();
   for (const std::string& seed : arguments.seeds) {
-    const std::optional<KeyValue> value = parse_key_value(seed, KeyType::integer);
-    const bool is_new = value && std::ranges::count(request.seeds, std::get<std::int64_t>(*value)) == 0;
-    if (!is_new || std::get<std::int64_t>(*value) < 0)
+    const auto value = parse_number<std::int64_t>(seed);
+    if (!value || *value < 0 || std::ranges::count(request.seeds, *value) > 0)
       fail_usage("--seeds: expected different whole numbers, got ", seed);
-    request.seeds.push_back(std::get<std::int64_t>(*value));
+    request.seeds.push_back(*value);
   }
   const auto result = run_sweep(request);
   if (!result) {

@@ -18,6 +18,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text/joined.h"
+#include "core/text/parse_number.h"
 #include "data/text/byte_reader.h"
 #include "data/text/encode_text.h"
 #include "data/text/learn_tokenizer.h"
@@ -169,12 +170,10 @@ void decode_input(const TokenizerArguments& arguments) {
   TextOutput output;
   bool begins = true;
   for (std::string word; std::cin >> word; begins = false) {
-    std::int32_t id = -1;
-    const char* const end = word.data() + word.size();
-    const auto read = std::from_chars(word.data(), end, id);
-    check(read.ec == std::errc() && read.ptr == end,
-          "tokenizer decode: expected token ids separated by white space, got \"", word.substr(0, 60), "\"");
-    output.write(begins ? tokenizer->decode(std::span(&id, 1)) : std::string(tokenizer->token_bytes(id)));
+    const auto id = parse_number<std::int32_t>(word);
+    check(id.has_value(), "tokenizer decode: expected token ids separated by white space, got \"", word.substr(0, 60),
+          "\"");
+    output.write(begins ? tokenizer->decode(std::span(&*id, 1)) : std::string(tokenizer->token_bytes(*id)));
   }
   output.finish();
 }

@@ -12,9 +12,9 @@
 #include "cli/terminal/results.h"
 #include "core/error.h"
 #include "core/text/joined.h"
+#include "core/text/parse_number.h"
 #include "report/page.h"
 #include "tasks/analysis/scaling_law.h"
-#include "train/config/key_text.h"
 
 namespace tapeformer::cli {
 namespace {

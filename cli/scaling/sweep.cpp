@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "core/parallel.h"
+#include "core/text/parse_number.h"
 #include "data/synthetic/corpora.h"
 #include "tasks/plan/sizes.h"
 #include "tasks/plan/speed.h"
@@ -107,12 +107,9 @@ SweepSize size_of(const ResolvedConfig& base, const Config& given, std::int64_t 
 // Reads "2x64" or "64", which means the layers of the configuration. Returns layers and width.
 std::pair<std::int64_t, std::int64_t> read_size(const std::string& text, std::int64_t layers) {
   const auto number = [&](std::string_view digits) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size() || value < 1) {
-      fail_usage("--sizes: expected WIDTH or LAYERSxWIDTH, such as 64 or 2x64, got ", text);
-    }
-    return value;
+    const auto value = parse_number<std::int64_t>(digits);
+    if (!value || *value < 1) fail_usage("--sizes: expected WIDTH or LAYERSxWIDTH, such as 64 or 2x64, got ", text);
+    return *value;
   };
   const std::size_t cross = text.find('x');
   if (cross == text.npos) return {layers, number(text)};

@@ -11,6 +11,7 @@
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "core/text/lines.h"
+#include "core/text/parse_number.h"
 #include "tasks/plan/sizes.h"
 #include "train/config/config_table.h"
 #include "train/config/key_text.h"

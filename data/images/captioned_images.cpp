@@ -1,13 +1,13 @@
 #include "data/images/captioned_images.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
 #include "core/text/lines.h"
+#include "core/text/parse_number.h"
 #include "core/text/split_at.h"
 #include "data/synthetic/corpora.h"
 #include "data/text/text_files.h"
@@ -15,18 +15,12 @@
 namespace tapeformer {
 namespace {
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
 // Reads "12,4" within an image, or "-"; throws Error that begins with `where` for anything else.
 std::optional<Place> place_of(std::string_view text, std::int64_t size, const std::string& where) {
   if (text == "-") return std::nullopt;
   const std::size_t comma = std::min(text.find(','), text.size());
-  const auto x = whole_number(text.substr(0, comma));
-  const auto y = whole_number(text.substr(std::min(comma + 1, text.size())));
+  const auto x = parse_number<std::int64_t>(text.substr(0, comma));
+  const auto y = parse_number<std::int64_t>(text.substr(std::min(comma + 1, text.size())));
   check(x && y && *x >= 0 && *x < size && *y >= 0 && *y < size, where, "expected a place x,y in an image of ", size,
         " by ", size, " pixels, or -, got ", text);
   return Place{*x, *y};

@@ -1,9 +1,9 @@
 #include "report/explain/topics.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/error.h"
+#include "core/text/parse_number.h"
 
 namespace tapeformer::explain {
 namespace {
@@ -15,12 +15,9 @@ std::vector<double> parse_row(std::string_view name, std::string_view row) {
     row.remove_prefix(std::min(row.find_first_not_of(" ,\t\n"), row.size()));
     if (row.empty()) return numbers;
     const std::string_view word = row.substr(0, row.find_first_of(" ,\t\n"));
-    double number = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size() || !(number - number == 0)) {
-      fail_usage("explain: --", name, ": expected numbers, got ", word);
-    }
-    numbers.push_back(number);
+    const auto number = parse_finite_number(word);
+    if (!number) fail_usage("explain: --", name, ": expected numbers, got ", word);
+    numbers.push_back(*number);
     row.remove_prefix(word.size());
   }
 }

@@ -1,7 +1,6 @@
 #include "tokenizer/tokenizer_folder.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -10,6 +9,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "core/text/parse_number.h"
 
 namespace tapeformer {
 namespace {
@@ -48,15 +48,13 @@ AddedEntries read_decoder(const AddedJson& decoder, const std::string& where) {
   check(decoder.is_object(), where, ": expected an object, got ", dump_json(decoder));
   AddedEntries entries;
   for (const auto& [key, token] : decoder.items()) {
-    std::int64_t id = -1;
-    const char* const end = key.data() + key.size();
-    const auto read = std::from_chars(key.data(), end, id);
-    check(read.ec == std::errc() && read.ptr == end && id >= 0 && token.is_object(), where,
-          ": expected ids and an object for each, got ", key, " and ", dump_json(token));
+    const auto id = parse_number<std::int64_t>(key);
+    check(id && *id >= 0 && token.is_object(), where, ": expected ids and an object for each, got ", key, " and ",
+          dump_json(token));
     AddedJson entry = token;
-    entry["id"] = id;
+    entry["id"] = *id;
     if (!entry.contains("special")) entry["special"] = false;
-    entries.emplace(id, std::move(entry));
+    entries.emplace(*id, std::move(entry));
   }
   return entries;
 }

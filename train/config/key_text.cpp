@@ -1,7 +1,6 @@
 #include "train/config/key_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -10,20 +9,13 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text/joined.h"
+#include "core/text/parse_number.h"
 #include "core/text/split_at.h"
 #include "core/text/utf8.h"
 
 namespace tapeformer {
 
 namespace {
-
-template <class Number>
-std::optional<KeyValue> parse_number(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 std::vector<std::string> split_commas(std::string_view text) {
   std::vector<std::string> items;
@@ -140,11 +132,6 @@ std::optional<KeyValue> parse_key_value(const std::string& text, const Key& key)
     if (text == word) return value;
   }
   return parse_key_value(text, key.type());
-}
-
-std::optional<double> parse_finite_number(const std::string& text) {
-  const std::optional<KeyValue> value = parse_key_value(text, KeyType::number);
-  return value && std::isfinite(std::get<double>(*value)) ? std::optional(std::get<double>(*value)) : std::nullopt;
 }
 
 std::string command_line_text(const KeyValue& value) {

@@ -19,8 +19,6 @@ std::string expected_text(const Key& key);
 std::optional<KeyValue> parse_key_value(const std::string& text, KeyType type);
 // Parses a value of the key, which may be one of the words that it takes for numbers.
 std::optional<KeyValue> parse_key_value(const std::string& text, const Key& key);
-// Parses a number; nullopt if the text is none, and for inf and nan.
-std::optional<double> parse_finite_number(const std::string& text);
 // Formats a value as one would write it on the command line.
 std::string command_line_text(const KeyValue& value);
 // The same for a message, in which an empty value is "none".

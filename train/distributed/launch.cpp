@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string>
 
 #include "core/error.h"
 #include "core/parallel.h"
+#include "core/text/parse_number.h"
 
 namespace tapeformer {
 namespace {
@@ -30,13 +29,10 @@ int allowed_silence_s() {
   constexpr int kDefault = 15;
   const char* const text = std::getenv("TAPEFORMER_RANK_TIMEOUT");
   if (!text || !*text) return kDefault;
-  int seconds = 0;
-  const char* const end = text + std::strlen(text);
-  const auto read = std::from_chars(text, end, seconds);
-  if (read.ec != std::errc() || read.ptr != end || seconds < 1) {
+  const auto seconds = parse_number<int>(text);
+  if (!seconds || *seconds < 1)
     fail_usage("TAPEFORMER_RANK_TIMEOUT: expected a whole number of seconds, 1 or more, got ", text);
-  }
-  return seconds;
+  return *seconds;
 }
 
 std::filesystem::path find_module() {

@@ -1,10 +1,10 @@
 #include "train/run/chosen_checkpoint.h"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/text/parse_number.h"
 #include "train/run/run_files.h"
 
 namespace tapeformer {
@@ -38,12 +38,9 @@ std::string choices(const RunFolder& run) {
 std::optional<std::int64_t> step_of(const RunFolder& run, const std::string& word) {
   if (word == "latest") return latest_step(run);
   if (word == "best") return best_step(run);
-  std::int64_t step = -1;
-  const char* const end = word.data() + word.size();
-  if (std::from_chars(word.data(), end, step).ptr != end || step < 0) {
-    fail_usage("--checkpoint: expected latest, best, average or a step, got ", word);
-  }
-  return is_folder(run.checkpoint(step)) ? std::optional(step) : std::nullopt;
+  const auto step = parse_number<std::int64_t>(word);
+  if (!step || *step < 0) fail_usage("--checkpoint: expected latest, best, average or a step, got ", word);
+  return is_folder(run.checkpoint(*step)) ? step : std::nullopt;
 }
 
 // Returns the checkpoint that the path and --checkpoint name together; none if both name only the run.
