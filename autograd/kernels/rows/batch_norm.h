@@ -2,17 +2,20 @@
 // those of each column.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tapeformer::kernels {
 
 // The rows of a matrix (batches · length, cols). With `lengths` (batches), row t of a batch b is padding from
-// lengths[b] on: it has no part in sums, and its results are 0. null: no padding.
+// lengths[b] on: it has no part in sums, and its results are 0. null, or a length beyond the row: no padding.
 struct NormRows {
   std::int64_t batches, length, cols;
   const std::int32_t* lengths = nullptr;
 
-  std::int64_t seen(std::int64_t batch) const { return lengths ? lengths[batch] : length; }
+  std::int64_t seen(std::int64_t batch) const {
+    return lengths ? std::clamp<std::int64_t>(lengths[batch], 0, length) : length;
+  }
   std::int64_t count() const;  // the number of rows that are no padding
 };
 

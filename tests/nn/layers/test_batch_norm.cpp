@@ -80,6 +80,26 @@ TEST_CASE("batch norm: one token leaves the running statistics as they are, and 
   CHECK_THROWS_AS(norm.forward(Variable::constant(tape, Tensor::zeros({2, 3}, DType::f64))), Error);
 }
 
+TEST_CASE("batch norm: a length beyond a row is that of the row, and one below 0 is 0, as in attention") {
+  const auto random = [](std::uint64_t seed) {
+    const Tensor tensor = Tensor::empty({2, 3, 4}, DType::f64);
+    initialize(tensor, Init::normal(1), RandomKey{.seed = seed});
+    return tensor;
+  };
+  std::vector<std::vector<std::vector<double>>> results;
+  for (const Tensor& lengths : {Tensor::from<std::int32_t>({3, 0}, {2}), Tensor::from<std::int32_t>({9, -2}, {2})}) {
+    const BatchNorm norm(4, true, 1e-3, DType::f64);
+    norm.initialize_parameters(1);
+    const Variable x = Variable::parameter(random(1));
+    Tape tape({.training = true});
+    const Variable y = norm.forward_rows(x.on(tape), lengths);
+    tape.backward(y, random(2));
+    results.push_back(buffers_of(norm));
+    results.back().push_back(values_of(y.value())), results.back().push_back(values_of(x.grad()));
+  }
+  CHECK(results[0] == results[1]);
+}
+
 TEST_CASE("batch norm: recomputed blocks have the same gradients, and change the running statistics once") {
   for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
     std::vector<Gradients> gradients;
