@@ -17,11 +17,13 @@ namespace {
 void hide_keys(const Tensor& x, const AttentionOptions& options, double value) {
   const std::int64_t queries = x.size(2), keys = x.size(3);
   if (!options.causal && !options.key_lengths.defined() && !options.key_begin.defined()) return;
+  const auto dense = [](const Tensor& of) { return of.defined() ? of.contiguous() : Tensor(); };
+  const Tensor lengths = dense(options.key_lengths), begins = dense(options.key_begin);
   for (std::int64_t b = 0; b < x.size(0); ++b) {
-    const std::int64_t length = options.key_lengths.defined() ? options.key_lengths.data<std::int32_t>()[b] : keys;
+    const std::int64_t length =
+        lengths.defined() ? std::min<std::int64_t>(lengths.data<std::int32_t>()[b], keys) : keys;
     for (std::int64_t i = 0; i < queries; ++i) {
-      const std::int64_t begin =
-          options.key_begin.defined() ? options.key_begin.data<std::int32_t>()[b * queries + i] : 0;
+      const std::int64_t begin = begins.defined() ? begins.data<std::int32_t>()[b * queries + i] : 0;
       const std::int64_t last = options.causal ? std::min(length, i + keys - queries + 1) : length;
       const std::int64_t end = std::max(begin, last);
       const Tensor row = x.slice(0, b, b + 1).slice(2, i, i + 1);
@@ -47,7 +49,7 @@ Variable elu_plus_one(const Variable& x) { return add(relu(x), exp(neg(relu(neg(
 
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
   Tape tape(no_grad);
-  const double factor = options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.size(3)));
+  const double factor = options.scale == 0 ? 1 / std::sqrt(static_cast<double>(q.size(3))) : options.scale;
   const Tensor scores = products_of(scale(Variable::constant(tape, q), factor), Variable::constant(tape, k));
   hide_keys(scores, options, -std::numeric_limits<double>::infinity());
   const Tensor weights = softmax(Variable::constant(tape, scores)).value();

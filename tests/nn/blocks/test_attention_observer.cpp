@@ -1,6 +1,7 @@
 // The attention weights and the heads' outputs that a forward pass shows, beside loops over numbers.
 #include <cmath>
 
+#include "autograd/ops/helpers/products.h"
 #include "nn/layers/positions.h"
 #include "tests/nn/support.h"
 
@@ -247,4 +248,17 @@ TEST_CASE("attention observer: weights and outputs of the heads of cross-attenti
       }
     }
   }
+}
+
+TEST_CASE(
+    "attention weights: they are those of the op for lengths in a strided view or beyond the keys, and any scale") {
+  const Tensor q = normal({2, 1, 2, 4}, 1), k = normal({2, 1, 3, 4}, 2), v = normal({2, 1, 3, 4}, 3);
+  const Tensor lengths = Tensor::from<std::int32_t>({2, 1, 7, 1}, {2, 2}).slice(1, 0, 1).reshape({2});
+  REQUIRE_FALSE(lengths.is_contiguous());
+  const AttentionOptions options{.key_lengths = lengths, .scale = -0.5};
+  Tape tape(no_grad);
+  const auto constant = [&](const Tensor& x) { return Variable::constant(tape, x); };
+  const Variable output = matmul(constant(attention_weights(q, k, options)), constant(v));
+  const Variable expected = scaled_dot_product_attention(constant(q), constant(k), constant(v), options);
+  CHECK(distance(output.value(), expected.value()) < 1e-12);
 }
