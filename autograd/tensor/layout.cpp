@@ -97,6 +97,7 @@ Layout Layout::slice(int along, std::int64_t start, std::int64_t stop, std::int6
 Layout Layout::expand(const Dims& to) const {
   const int extra = to.rank() - rank();
   check(extra >= 0, "expand: cannot expand ", sizes, " to ", to, ", which has fewer axes");
+  for (std::int64_t size : to) check(size >= 0, "expand: cannot expand ", sizes, " to ", to, ": a size is negative");
   Layout view{to, Dims::filled(to.rank(), 0), offset};
   for (int i = 0; i < rank(); ++i) {
     const bool same = sizes[i] == to[i + extra];

@@ -91,6 +91,8 @@ TEST_CASE("layout: errors name the expected and the actual value") {
   CHECK_THROWS_WITH_AS(base.slice(1, 2, 4), "slice: 2 to 4 is out of range for axis 1 of shape (2, 3)", Error);
   CHECK_THROWS_WITH_AS(base.transpose(0, 2), "transpose: axis 2 is out of range for shape (2, 3)", Error);
   CHECK_THROWS_WITH_AS(base.reshape({4, 2}), "reshape: cannot view (2, 3) (6 elements) as (4, 2)", Error);
+  CHECK_THROWS_WITH_AS(Layout::contiguous({1, 3}).expand({-1, 3}),
+                       "expand: cannot expand (1, 3) to (-1, 3): a size is negative", Error);
   CHECK_THROWS_WITH_AS(base.expand({3, 3}), "expand: cannot expand (2, 3) to (3, 3): size 2 against 3", Error);
   CHECK_THROWS_WITH_AS(base.permute({0, 0}), "permute: axis 0 stands twice in order (0, 0)", Error);
   CHECK_THROWS_WITH_AS(broadcast_sizes({2, 3}, {2, 4}, "add"),
