@@ -163,6 +163,14 @@ TEST_CASE("errors: layers") {
                        "rms_norm: x is (2, 3), gamma is (2): expected gamma of the last axis's size", Error);
 }
 
+TEST_CASE("errors: attention to a cache") {
+  const Tensor q = Tensor::zeros({2, 2, 1, 4}, DType::f64), k = Tensor::zeros({2, 2, 5, 4}, DType::f64);
+  CHECK_NOTHROW(cached_attention(q, k, k, {.key_lengths = Tensor::full({2}, DType::i32, 5)}));
+  CHECK_THROWS_WITH_AS(cached_attention(q, k, k, {.key_lengths = Tensor::full({1}, DType::i32, 5)}),
+                       "cached_attention: expected key_lengths i32 (2), got i32 (1)", Error);
+  CHECK_THROWS_AS(cached_attention(q, k, k.slice(2, 0, 4), {}), Error);
+}
+
 TEST_CASE("errors: attention") {
   Operands in;
   const auto attend = [&](const Dims& q, const Dims& k, const Dims& v, const AttentionOptions& options) {
@@ -176,6 +184,7 @@ TEST_CASE("errors: attention") {
   CHECK_THROWS_AS(attend({1, 2, 3, 4}, {2, 2, 3, 4}, {1, 2, 3, 4}, {}), Error);
   CHECK_THROWS_AS(attend({2, 3, 4}, {2, 3, 4}, {2, 3, 4}, {}), Error);
   CHECK_THROWS_AS(attend({1, 3, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, {}), Error);
+  CHECK_THROWS_AS(attend({1, 0, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 4}, {}), Error);
   CHECK_THROWS_AS(attend({1, 2, 3, 4}, {1, 2, 3, 4}, {1, 1, 3, 4}, {}), Error);
   const Dims fits{2, 1, 3, 4};
   CHECK_THROWS_WITH_AS(attend(fits, fits, fits, {.key_lengths = Tensor::zeros({3}, DType::i32)}),

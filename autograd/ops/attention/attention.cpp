@@ -1,7 +1,6 @@
 #include "autograd/kernels/attention/attention.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "autograd/ops/attention/attention.h"
 #include "autograd/ops/attention/attention_heads.h"
@@ -30,11 +29,8 @@ struct AttentionCore {
 
   // Returns o (B, h, T_q, d_v), whose memory layout is (B, T_q, h, d_v).
   Tensor forward(OpContext& context, const Tensor& q, const Tensor& k, const Tensor& v) {
-    shape = {q.size(0), q.size(1), q.size(2), k.size(2), q.size(3), v.size(3), options.scale, options.causal};
-    if (k.size(1) > 0) shape.group = q.size(1) / k.size(1);
-    if (options.scale == 0) shape.scale = 1 / std::sqrt(static_cast<double>(shape.query_dim));
-    if (options.key_lengths.defined()) shape.key_lengths = options.key_lengths.data<std::int32_t>();
-    if (options.key_begin.defined()) shape.key_begin = options.key_begin.data<std::int32_t>();
+    shape = shape_of(q, k, v, options);
+    shape.causal = options.causal;
     if (context.training() && options.dropout > 0) {
       shape.dropout = options.dropout;
       shape.dropout_key = context.next_random_key();
@@ -219,15 +215,21 @@ AttentionOptions checked_options(const char* op, std::int64_t batches, std::int6
 
 }  // namespace
 
+AttentionOptions checked_attention(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
+                                   const AttentionOptions& options) {
+  const Dims &a = q.sizes(), &b = k.sizes(), &c = v.sizes();
+  check(a.rank() == 4 && b.rank() == 4 && c.rank() == 4 && a[0] == b[0] && a[0] == c[0] && a[1] > 0 &&
+            divides(b[1], a[1]) && b[1] == c[1] && b[2] == c[2] && a[3] == b[3],
+        op, ": q is ", a, ", k is ", b, ", v is ", c,
+        ": expected (B, h, T_q, d_k), (B, g, T_k, d_k) and (B, g, T_k, d_v), where g divides h");
+  return checked_options(op, a[0], a[2], b[2], options);
+}
+
 Variable scaled_dot_product_attention(const Variable& q, const Variable& k, const Variable& v,
                                       const AttentionOptions& options) {
   constexpr auto kName = ScaledDotProductAttention::kName;
-  const Dims &a = q.sizes(), &b = k.sizes(), &c = v.sizes();
-  check(a.rank() == 4 && b.rank() == 4 && c.rank() == 4 && a[0] == b[0] && a[0] == c[0] && divides(b[1], a[1]) &&
-            b[1] == c[1] && b[2] == c[2] && a[3] == b[3],
-        kName, ": q is ", a, ", k is ", b, ", v is ", c,
-        ": expected (B, h, T_q, d_k), (B, g, T_k, d_k) and (B, g, T_k, d_v), where g divides h");
-  return record(ScaledDotProductAttention{{checked_options(kName, a[0], a[2], b[2], options)}}, q, k, v);
+  return record(ScaledDotProductAttention{{checked_attention(kName, q.value(), k.value(), v.value(), options)}}, q, k,
+                v);
 }
 
 Variable packed_self_attention(const Variable& qkv, const HeadLayout& heads, const AttentionOptions& options,

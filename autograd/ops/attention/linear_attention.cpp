@@ -76,7 +76,7 @@ Variable linear_attention(const Variable& q, const Variable& k, const Variable& 
                           const LinearAttentionOptions& options) {
   constexpr auto kName = LinearAttention::kName;
   const Dims &a = q.sizes(), &b = k.sizes(), &c = v.sizes();
-  check(a.rank() == 4 && b.rank() == 4 && c.rank() == 4 && a[0] == b[0] && a[0] == c[0] && b[1] > 0 &&
+  check(a.rank() == 4 && b.rank() == 4 && c.rank() == 4 && a[0] == b[0] && a[0] == c[0] && a[1] > 0 && b[1] > 0 &&
             a[1] % b[1] == 0 && b[1] == c[1] && a[2] == b[2] && a[2] == c[2] && a[3] == b[3],
         kName, ": q is ", a, ", k is ", b, ", v is ", c,
         ": expected (B, h, T, d_k), (B, g, T, d_k) and (B, g, T, d_v), where g divides h");
