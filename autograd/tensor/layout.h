@@ -26,7 +26,6 @@ class Dims {
   bool empty() const { return rank_ == 0; }
   std::int64_t operator[](int i) const { return values_[i]; }
   std::int64_t& operator[](int i) { return values_[i]; }
-  std::int64_t front() const { return values_[0]; }
   std::int64_t back() const { return values_[rank_ - 1]; }
   const std::int64_t* begin() const { return values_.data(); }
   const std::int64_t* end() const { return values_.data() + rank_; }

@@ -56,7 +56,7 @@ struct TensorMap {
 
 // What a map needs to know about a Transformer.
 struct TransformerShape {
-  std::int64_t layers = 0, dim = 0, ff_dim = 0, vocab = 0, context = 0;
+  std::int64_t layers = 0, dim = 0, ff_dim = 0;
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0;  // of attention; the values are as wide as the keys
   bool qkv_bias = false, out_bias = false, ff_bias = false, qk_norm = false;
   bool next_sentence = false;  // of BERT

@@ -288,8 +288,7 @@ std::vector<std::string> write_gguf_model(const TrainedTextModel& run, const fs:
   check(is_architecture(architecture), "export: GGUF is written of the layouts of GPT-2, Llama and Qwen, got ",
         layout.text);
   std::vector<std::string> warnings;
-  const std::int64_t vocab = run.tokenizer->vocab_size();
-  const Json config = config_json(layout, run.config, vocab);
+  const Json config = config_json(layout, run.config, run.tokenizer->vocab_size());
   const auto require = [&](const char* key, const Json& expected) {
     check(!config.contains(key) || config[key] == expected, "export: ", key, ": expected ", dump_json(expected),
           " for GGUF, got ", dump_json(config.value(key, Json())));
@@ -314,7 +313,7 @@ std::vector<std::string> write_gguf_model(const TrainedTextModel& run, const fs:
   if (is_there(run.run.tokenizer_config())) {
     metadata.emplace_back(kChatTemplate, ChatSettings::beside(run.run.tokenizer()).chat_template);
   }
-  const TransformerShape shape = shape_of(run.config.model.options, vocab);
+  const TransformerShape shape = shape_of(run.config.model.options);
   const TensorMap map = map_of(architecture, shape);
   NamedTensors tensors = mapped_tensors(run.model->named_tensors(), map);
   const Json rope = config.value("rope_scaling", Json());

@@ -170,7 +170,7 @@ std::vector<std::string> write_huggingface(const TrainedTextModel& run, const fs
     config["pad_token_id"] = masked_symbols(tokenizer).padding;
     if (options.boolean("next_sentence")) config["architectures"] = Json::array({"BertForPreTraining"});
   }
-  const TensorMap map = layout.names().map(shape_of(options, tokenizer.vocab_size()));
+  const TensorMap map = layout.names().map(shape_of(options));
   NamedTensors tensors = mapped_tensors(run.model->named_tensors(), map);
   if (bert && !ties_embeddings(options)) {
     const auto bias = std::ranges::find(tensors, "cls.predictions.bias", &NamedTensors::value_type::first);

@@ -48,13 +48,11 @@ ResolvedConfig model_config(const std::string& family, const std::map<std::strin
   }
 }
 
-TransformerShape shape_of(const KeyValues& options, std::int64_t vocab) {
+TransformerShape shape_of(const KeyValues& options) {
   const BlockConfig block = block_config(options);
   return {.layers = options.integer("layers"),
           .dim = block.dim,
           .ff_dim = block.ff_dim,
-          .vocab = vocab,
-          .context = options.integer("context"),
           .heads = block.heads,
           .kv_heads = head_layout(block).keys,
           .head_dim = head_dim(block),
@@ -123,7 +121,7 @@ RunFolder import_model(const PublishedModel& published, const std::filesystem::p
   const auto tensors = static_cast<std::int64_t>(published.tensors->tensors().size());
   const std::int64_t layers = config.model.options.integer("layers");
   check(layers <= tensors, origin, ": it has ", tensors, " tensors, too few for ", layers, " layers");
-  const TensorMap map = published.map(shape_of(config.model.options, vocabulary.target));
+  const TensorMap map = published.map(shape_of(config.model.options));
   const WeightFormat format = format_of(published, map, config, vocabulary);
   const WeightFormatScope scope(format);
   {

@@ -58,7 +58,7 @@ std::vector<std::string> notes_on_export(const ResolvedConfig& config);
 PublishedModel read_published(const std::filesystem::path& path);
 
 // Returns the shape of the model that resolved options of [model] describe.
-TransformerShape shape_of(const KeyValues& options, std::int64_t vocab);
+TransformerShape shape_of(const KeyValues& options);
 
 // Returns what a run's chat template calls eos_token. nullopt for a run without a template, or if the tokenizer has no
 // such special token.
