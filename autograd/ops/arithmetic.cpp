@@ -103,22 +103,19 @@ struct AddScalar {
   void backward(const Tensor& dy, GradSlot& dx) { dx.accumulate(dy); }
 };
 
-// y = x²;  dx = 2·dy·x
-struct Square {
-  static constexpr const char* kName = "square";
-  Saved x;
-  Tensor forward(OpContext& context, const Tensor& in) {
-    x = context.save(0, in);
-    return map(kName, in, [](auto* y, const auto* in, std::int64_t n) { kernels::mul(y, in, in, {}, n); });
-  }
-  void backward(const Tensor& dy, GradSlot& dx) {
-    write_gradient(dx, [&, factor = x.get().contiguous(), g = dy.contiguous()]<class T>(T* out, T beta) {
-      const Tensor twice = Tensor::empty(g.sizes(), g.dtype());
-      kernels::add(twice.data<T>(), factor.data<T>(), factor.data<T>(), g.numel());
-      kernels::mul(out, g.data<T>(), twice.data<T>(), beta, g.numel());
-    });
-  }
-};
+// 2x of n elements, in memory of its own.
+template <class T>
+Tensor twice(const T* x, std::int64_t n) {
+  const Tensor y = Tensor::empty({n}, dtype_of<T>());
+  kernels::add(y.data<T>(), x, x, n);
+  return y;
+}
+
+// y = x²;  dx = dy·2x
+using Square = SavesInput<"square", [](auto* y, auto* x, std::int64_t n) { kernels::mul(y, x, x, {}, n); },
+                          []<class T>(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
+                            kernels::mul(dx, dy, twice(x, n).template data<T>(), beta, n);
+                          }>;
 
 // y = e^x;  dx = dy·y
 using Exp = KeepsOutput<"exp", [](auto... a) { kernels::exp_forward(a...); }, [](auto... a) { kernels::mul(a...); }>;
@@ -127,22 +124,10 @@ using Exp = KeepsOutput<"exp", [](auto... a) { kernels::exp_forward(a...); }, []
 using Log = SavesInput<"log", [](auto... a) { kernels::log_forward(a...); }, [](auto... a) { kernels::div(a...); }>;
 
 // y = √x;  dx = dy/(2y)
-struct Sqrt {
-  static constexpr const char* kName = "sqrt";
-  Tensor y;
-  Tensor forward(OpContext& context, const Tensor& x) {
-    const Tensor out = map(kName, x, [](auto* y, const auto* in, std::int64_t n) { kernels::sqrt_forward(y, in, n); });
-    if (context.recording()) y = out;
-    return out;
-  }
-  void backward(const Tensor& dy, GradSlot& dx) {
-    write_gradient(dx, [&, g = dy.contiguous()]<class T>(T* out, T beta) {
-      const Tensor twice = Tensor::empty(y.sizes(), y.dtype());
-      kernels::add(twice.data<T>(), y.data<T>(), y.data<T>(), y.numel());
-      kernels::div(out, g.data<T>(), twice.data<T>(), beta, g.numel());
-    });
-  }
-};
+using Sqrt = KeepsOutput<"sqrt", [](auto... a) { kernels::sqrt_forward(a...); },
+                         []<class T>(T* dx, const T* dy, const T* y, T beta, std::int64_t n) {
+                           kernels::div(dx, dy, twice(y, n).template data<T>(), beta, n);
+                         }>;
 
 }  // namespace
 
