@@ -138,6 +138,26 @@ inline bool any_requires_grad(std::span<const Variable* const> inputs) {
   return false;
 }
 
+// Computes an op by compute(op, context), which returns a list of outputs, and puts it as a node of the given type on
+// the tape of its inputs if a gradient can flow. Returns the outputs as variables.
+template <class OpNode, class Op, class Compute>
+std::vector<Variable> compute_and_record(Op op, std::span<const Variable* const> inputs, const Compute& compute) {
+  Tape& tape = common_tape(Op::kName, inputs);
+  const bool differentiable = tape.options().record && any_requires_grad(inputs);
+  OpContext context(tape, differentiable && TapeAccess::keeping(tape), inputs);
+  OpObserver* const observer = tape.options().op_observer;
+  if (observer) observer->forward_begins(Op::kName, inputs);
+  const auto outputs = [&] {
+    const Span span(SpanKind::forward, Op::kName);
+    return compute(op, context);
+  }();
+  if (observer) observer->forward_ended(Op::kName, tape.node_count(), outputs);
+  if (differentiable) return TapeAccess::push(tape, std::make_unique<OpNode>(std::move(op)), inputs, outputs);
+  std::vector<Variable> constants;
+  for (const Tensor& output : outputs) constants.push_back(Variable::constant(tape, output));
+  return constants;
+}
+
 }  // namespace detail
 
 // An op of a fixed number of inputs: Tensor forward(OpContext&, const Tensor&…) and backward(const Tensor& dy,
@@ -159,20 +179,11 @@ concept DifferentiableList = requires(Op op, OpContext& context, std::span<const
 // undefined tensors, with slots that are not needed.
 template <class Op, std::same_as<Variable>... Inputs>
 requires Differentiable<Op, sizeof...(Inputs)> Variable record(Op op, const Inputs&... inputs) {
+  using OpNode = detail::FixedNode<Op, sizeof...(Inputs)>;
   const std::array<const Variable*, sizeof...(Inputs)> list{&inputs...};
-  Tape& tape = common_tape(Op::kName, list);
-  const bool differentiable = tape.options().record && detail::any_requires_grad(list);
-  OpContext context(tape, differentiable && detail::TapeAccess::keeping(tape), list);
-  OpObserver* const observer = tape.options().op_observer;
-  if (observer) observer->forward_begins(Op::kName, list);
-  const Tensor output = [&] {
-    const Span span(SpanKind::forward, Op::kName);
-    return op.forward(context, inputs.value()...);
-  }();
-  if (observer) observer->forward_ended(Op::kName, tape.node_count(), {&output, 1});
-  if (!differentiable) return Variable::constant(tape, output);
-  auto node = std::make_unique<detail::FixedNode<Op, sizeof...(Inputs)>>(std::move(op));
-  return detail::TapeAccess::push(tape, std::move(node), list, {&output, 1})[0];
+  return detail::compute_and_record<OpNode>(std::move(op), list, [&](Op& own, OpContext& context) {
+    return std::array{own.forward(context, inputs.value()...)};
+  })[0];
 }
 
 template <DifferentiableList Op>
@@ -183,22 +194,8 @@ std::vector<Variable> record_list(Op op, std::span<const Variable> inputs) {
     list.push_back(&input);
     tensors.push_back(input.value());
   }
-  Tape& tape = common_tape(Op::kName, list);
-  const bool differentiable = tape.options().record && detail::any_requires_grad(list);
-  OpContext context(tape, differentiable && detail::TapeAccess::keeping(tape), list);
-  OpObserver* const observer = tape.options().op_observer;
-  if (observer) observer->forward_begins(Op::kName, list);
-  const std::vector<Tensor> outputs = [&] {
-    const Span span(SpanKind::forward, Op::kName);
-    return op.forward(context, tensors);
-  }();
-  if (observer) observer->forward_ended(Op::kName, tape.node_count(), outputs);
-  if (!differentiable) {
-    std::vector<Variable> constants;
-    for (const Tensor& output : outputs) constants.push_back(Variable::constant(tape, output));
-    return constants;
-  }
-  return detail::TapeAccess::push(tape, std::make_unique<detail::ListNode<Op>>(std::move(op)), list, outputs);
+  return detail::compute_and_record<detail::ListNode<Op>>(
+      std::move(op), list, [&](Op& own, OpContext& context) { return own.forward(context, tensors); });
 }
 
 }  // namespace tapeformer
