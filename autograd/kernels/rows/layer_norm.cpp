@@ -11,21 +11,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace tapeformer::kernels::HWY_NAMESPACE {
 
-// γ·x̂ + β at column j; gamma and beta may be null.
-template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
-HWY_INLINE V scale_and_shift(D d, V x_hat, const T* gamma, const T* beta, std::int64_t j, std::int64_t cols) {
-  if (gamma && beta) return hn::MulAdd(x_hat, load(d, gamma + j, cols - j), load(d, beta + j, cols - j));
-  if (gamma) return hn::Mul(x_hat, load(d, gamma + j, cols - j));
-  return beta ? hn::Add(x_hat, load(d, beta + j, cols - j)) : x_hat;
-}
-
 // One row of y.
 template <class T>
 HWY_INLINE void normalise_row(T* y, const T* x, T mean, T rstd, const T* gamma, const T* beta, std::int64_t cols) {
   const hn::ScalableTag<T> d;
   for (std::int64_t j = 0; j < cols; j += lanes(d)) {
     const auto x_hat = hn::Mul(hn::Sub(load(d, x + j, cols - j), hn::Set(d, mean)), hn::Set(d, rstd));
-    store(d, scale_and_shift(d, x_hat, gamma, beta, j, cols), y + j, cols - j);
+    const auto weight = load(d, gamma + j, cols - j);
+    store(d, beta ? hn::MulAdd(x_hat, weight, load(d, beta + j, cols - j)) : hn::Mul(x_hat, weight), y + j, cols - j);
   }
 }
 
@@ -68,8 +61,7 @@ void layer_norm_backward(T* dx, T dx_beta, T* dgamma, T* dbeta, const T* dy, con
     const auto normalised = [&](std::int64_t j)
                                 SIMD_LAMBDA { return hn::Mul(hn::Sub(load(d, x + j, cols - j), mu), scale); };
     const auto dnormalised = [&](std::int64_t j) SIMD_LAMBDA {
-      const auto g = load(d, dy + j, cols - j);
-      return gamma ? hn::Mul(g, load(d, gamma + j, cols - j)) : g;
+      return hn::Mul(load(d, dy + j, cols - j), load(d, gamma + j, cols - j));
     };
     const auto add = [&](std::int64_t j, auto& sums) SIMD_LAMBDA {
       const auto g = dnormalised(j), x_hat = normalised(j);

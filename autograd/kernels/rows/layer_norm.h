@@ -6,7 +6,7 @@
 
 namespace tapeformer::kernels {
 
-// x, y (rows, cols); gamma, beta (cols) or null (1 and 0); mean, rstd (rows) are kept for backward.
+// x, y (rows, cols); gamma, beta (cols); beta may be null (0); mean, rstd (rows) are kept for backward.
 template <class T>
 void layer_norm_forward(T* y, T* mean, T* rstd, const T* x, const T* gamma, const T* beta, std::int64_t rows,
                         std::int64_t cols, T eps);

@@ -17,7 +17,7 @@ void rms_norm_recompute(T* y, const T* x, const T* rstd, const T* gamma, std::in
   for (std::int64_t row = 0; row < rows; ++row, x += cols, y += cols) {
     for (std::int64_t j = 0; j < cols; j += lanes(d)) {
       const auto x_hat = hn::Mul(load(d, x + j, cols - j), hn::Set(d, rstd[row]));
-      store(d, gamma ? hn::Mul(x_hat, load(d, gamma + j, cols - j)) : x_hat, y + j, cols - j);
+      store(d, hn::Mul(x_hat, load(d, gamma + j, cols - j)), y + j, cols - j);
     }
   }
 }
@@ -45,8 +45,7 @@ void rms_norm_backward(T* dx, T dx_beta, T* dgamma, const T* dy, const T* x, con
     const auto scale = hn::Set(d, rstd[row]);
     const auto normalised = [&](std::int64_t j) SIMD_LAMBDA { return hn::Mul(load(d, x + j, cols - j), scale); };
     const auto dnormalised = [&](std::int64_t j) SIMD_LAMBDA {
-      const auto g = load(d, dy + j, cols - j);
-      return gamma ? hn::Mul(g, load(d, gamma + j, cols - j)) : g;
+      return hn::Mul(load(d, dy + j, cols - j), load(d, gamma + j, cols - j));
     };
     const auto add = [&](std::int64_t j, auto& sums) SIMD_LAMBDA {
       const auto x_hat = normalised(j);

@@ -5,7 +5,7 @@
 
 namespace tapeformer::kernels {
 
-// x, y (rows, cols); gamma (cols) or null (1); rstd (rows), 1/√(mean x² + ε), is kept for backward.
+// x, y (rows, cols); gamma (cols); rstd (rows), 1/√(mean x² + ε), is kept for backward.
 template <class T>
 void rms_norm_forward(T* y, T* rstd, const T* x, const T* gamma, std::int64_t rows, std::int64_t cols, T eps);
 
