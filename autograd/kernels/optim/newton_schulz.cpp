@@ -16,7 +16,7 @@ void orthogonalize(T* x, std::int64_t rows, std::int64_t cols) {
   constexpr T kA{3.4445}, kB{-4.7750}, kC{2.0315};
   const std::int64_t size = rows * cols, k = std::min(rows, cols);
   const T inverse = static_cast<T>(1 / std::sqrt(sum_of_squares(x, size)));
-  if (!std::isfinite(inverse)) return fill(x, T{0}, size);
+  if (std::isinf(inverse)) return fill(x, T{0}, size);
   axpby(x, inverse, x, T{0}, size);
 
   const Scratch<T> before(size), a(k * k), b(k * k);

@@ -195,7 +195,7 @@ TEST_CASE("muon: the same bits for any number of threads, and the precision of t
   set_thread_count(threads);
 }
 
-TEST_CASE("muon: orthogonalized matrices have singular values near 1, and zeros stay zeros") {
+TEST_CASE("muon: orthogonalized matrices have singular values near 1, zeros stay zeros, and a NaN is not hidden") {
   // The values are random. The sum of their squares is the trace of XᵀX = V S² Vᵀ: that of the squared singular values.
   std::vector<double> x(24 * 40);
   RandomStream random({.seed = 3});
@@ -208,6 +208,10 @@ TEST_CASE("muon: orthogonalized matrices have singular values near 1, and zeros 
   std::vector<float> zeros(12, 0.0F);
   kernels::orthogonalize(zeros.data(), 3, 4);
   CHECK(zeros == std::vector<float>(12, 0.0F));
+  std::vector<float> broken(12, 1.0F);
+  broken[5] = NAN;
+  kernels::orthogonalize(broken.data(), 3, 4);
+  CHECK(std::ranges::all_of(broken, [](float value) { return std::isnan(value); }));
 }
 
 TEST_CASE("roles: hidden matrices, embeddings and heads are what the models say") {
