@@ -7,7 +7,6 @@
 namespace tapeformer::kernels::detail {
 namespace {
 
-
 struct Buffer {
   struct Free {
     void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kCacheLine}); }

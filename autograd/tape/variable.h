@@ -45,7 +45,8 @@ class Variable {
   bool is_on(const Tape& tape) const;
 
   // For parameters only (Error otherwise). Returns the accumulated gradient, undefined if nothing was written since
-  // zero_grad.
+  // zero_grad. Unless rebind() has given it a place, it may be a view, and share its memory with other gradients: write
+  // to a clone() only.
   Tensor grad() const;
   void zero_grad() const;
   // Makes ops read the parameter as a constant from now on: nothing computes its gradient. Call it before training.

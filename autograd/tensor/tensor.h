@@ -100,7 +100,7 @@ class Tensor {
   }
   template <class T>
   std::vector<T> to_vector() const;  // a copy in row-major order
-  double item() const;               // the value of a tensor of one element, of any dtype
+  double item() const;               // the value of a tensor of one element, which is f32, f64 or i32
 
   // Views. Errors as in Layout.
   Tensor view(const Layout& layout) const;

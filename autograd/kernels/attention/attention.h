@@ -20,8 +20,8 @@ struct AttentionShape {
   double scale;                                // usually 1/√d_k
   // Query i stands at position i + (keys − queries): it sees keys up to and including that position.
   bool causal = false;
-  // (B): keys at or past this length are padding; null: none is. It may be combined with
-  // `causal`. A query with no allowed key gives zeros.
+  // (B): keys at or past this length are padding; null: none is. It may be combined with `causal`. A query with no
+  // allowed key gives zeros.
   const std::int32_t* key_lengths = nullptr;
   // (B, T_q): the first key that each query sees; those before it may belong to another document. It never decreases
   // from one query of a batch row to the next. null: all begin at key 0. It may be combined with the other two.

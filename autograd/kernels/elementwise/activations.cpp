@@ -48,12 +48,13 @@ void softplus_backward(T* dx, const T* dy, const T* x, T beta, std::int64_t n) {
   map(dx, beta, n, gradient, dy, x);
 }
 
-// The comparison is written so that NaN stays NaN.
+// What the activations below return at x: the value, and the derivative.
 template <class V>
 struct ValueAndSlope {
   V value, slope;
 };
 
+// The comparison of the slope is written so that dy passes where x is NaN.
 struct Relu {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE ValueAndSlope<V> at(D d, V x) {
