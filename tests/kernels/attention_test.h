@@ -195,8 +195,7 @@ void check_close(const char* name, const Operand<T>& got, const Operand<double>&
     for (std::int64_t h = 0; h < heads; ++h) {
       for (std::int64_t t = 0; t < rows; ++t) {
         for (std::int64_t c = 0; c < dim; ++c) {
-          const double error = std::abs(got.row(b, h, t)[c] - expected.row(b, h, t)[c]);
-          if (!(error <= worst)) worst = error;  // a NaN stays
+          worst = std::max(worst, difference(got.row(b, h, t)[c], expected.row(b, h, t)[c]));
           largest = std::max(largest, std::abs(expected.row(b, h, t)[c]));
         }
       }

@@ -80,6 +80,7 @@ double worst_ulps(const Array<T>& got, const F& expected, double absolute = 0) {
   for (std::int64_t i = 0; i < got.size(); ++i) {
     const double value = static_cast<double>(expected(i)), off = difference(got[i], value);
     if (off <= absolute) continue;
+    if (std::isinf(off)) return off;  // divided by the spacing of an infinity it would not be a number
     const T magnitude = std::abs(static_cast<T>(value));
     worst = std::max(worst, off / (std::nextafter(magnitude, std::numeric_limits<T>::infinity()) - magnitude));
   }

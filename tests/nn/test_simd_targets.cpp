@@ -1,6 +1,7 @@
 // A few steps of a whole model on each instruction set that this machine has.
 #include "nn/optim/optimizers.h"
 #include "tests/kernels/kernel_test.h"
+#include "tests/largest_difference.h"
 #include "tests/nn/transformer_support.h"
 
 using namespace tapeformer;
@@ -53,11 +54,7 @@ TEST_CASE("models: on every instruction set training gives the same bits again, 
     for_each_simd_target([&] {
       const std::vector<float> weights = train();
       CHECK(weights == train());
-      double worst = 0;
-      for (std::size_t i = 0; i < first.size(); ++i) {
-        worst = std::max(worst, std::abs(static_cast<double>(weights[i]) - first[i]));
-      }
-      CHECK(worst < 1e-3);  // of steps of 1e-2 each
+      CHECK(largest_difference(weights, first) < 1e-3);  // of steps of 1e-2 each
     });
   }
 }

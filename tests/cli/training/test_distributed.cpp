@@ -14,6 +14,7 @@
 #include "nn/formats/safetensors.h"
 #include "tests/cli/sandbox.h"
 #include "tests/cli/training/resume_support.h"
+#include "tests/largest_difference.h"
 
 namespace fs = std::filesystem;
 using namespace tapeformer;
@@ -99,8 +100,8 @@ double largest_difference(const Sandbox& box, const std::string& a, const std::s
   REQUIRE(left.size() == right.size());
   double difference = 0;
   for (const auto& [name, tensor] : left) {
-    const std::vector<float> x = tensor.to_vector<float>(), y = right.at(name).to_vector<float>();
-    for (std::size_t i = 0; i < x.size(); ++i) difference = std::max(difference, std::abs(double{x[i]} - y[i]));
+    difference =
+        std::max(difference, ::largest_difference(tensor.to_vector<float>(), right.at(name).to_vector<float>()));
   }
   return difference;
 }

@@ -2,6 +2,7 @@
 // switched_gpt() has them in the tests of caches, recomputation, documents and hooks too.
 #include "autograd/ops/ops.h"
 #include "tasks/masked_language_model/masked_language_model.h"
+#include "tests/largest_difference.h"
 #include "tests/nn/family_support.h"
 #include "tests/nn/transformer_support.h"
 
@@ -99,12 +100,9 @@ TEST_CASE("switches: zero_init leaves the residual stream as it is at first, and
 TEST_CASE("switches: bounded logits are c tanh(z / c) in predictions and in the loss of every family") {
   const double cap = 0.5;
   const auto bounded = [&](const Tensor& z, const Tensor& capped) {
-    const std::vector<double> from = values_of(z), to = values_of(capped);
-    double largest = 0;
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      largest = std::max(largest, std::abs(cap * std::tanh(from[i] / cap) - to[i]));
-    }
-    return largest < 1e-6;
+    std::vector<double> expected = values_of(z);
+    for (double& value : expected) value = cap * std::tanh(value / cap);
+    return largest_difference(values_of(capped), expected) < 1e-6;
   };
   const auto check_family = [&](auto& plain, auto& capped, const auto& logits, const auto& loss) {
     randomize(plain), randomize(capped);

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "nn/optim/optimizers.h"
+#include "tests/largest_difference.h"
 #include "tests/nn/optimizer_support.h"
 #include "tests/temp_folder.h"
 
@@ -324,9 +325,8 @@ TEST_CASE("optimizer: a moving average in f32 is as large as the weights that it
     for (const auto& [name, tensor] : optimizer->state()) {
       if (name != "ema." + part.name) continue;
       const std::vector<double> average = numbers(tensor);
-      for (std::size_t i = 0; i < average.size(); ++i) {
-        largest = std::max(largest, std::abs(average[i] - expected[static_cast<std::size_t>(part.begin) + i]));
-      }
+      const auto begin = expected.begin() + part.begin;
+      largest = std::max(largest, largest_difference(average, std::vector<double>(begin, begin + std::ssize(average))));
     }
   }
   CHECK(largest > 0);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/largest_difference.h"
 #include "tests/train/thread_ranks.h"
 #include "tests/train/toy.h"
 #include "train/run/checkpoint_store.h"
@@ -82,14 +83,6 @@ inline Config run_config(std::int64_t micro_steps) {
 inline ParallelRun parallel_run(const TempFolder& folder, const std::string& name, const Config& config) {
   const Toy toy(config);
   return {config, create_run(folder.path / name, to_toml(resolve(config)), toy.objective.facts().tokenizers)};
-}
-
-inline double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  double difference = a.size() == b.size() ? 0 : INFINITY;
-  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
-    difference = std::max(difference, std::abs(double{a[i]} - b[i]));
-  }
-  return difference;
 }
 
 }  // namespace tapeformer

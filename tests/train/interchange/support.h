@@ -6,6 +6,7 @@
 #include "autograd/tape/tape.h"
 #include "tasks/interchange/published_model.h"
 #include "tasks/masked_language_model/masked_language_model.h"
+#include "tests/largest_difference.h"
 #include "tests/train/toy.h"
 
 namespace tapeformer {
@@ -16,11 +17,7 @@ inline const std::filesystem::path kGolden = std::filesystem::path(TEST_DATA) / 
 inline const PublishedFormat& huggingface() { return published_formats().front(); }
 
 inline double largest_difference(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.numel() == b.numel());
-  const std::vector<float> left = a.to_vector<float>(), right = b.to_vector<float>();
-  double largest = 0;
-  for (std::size_t i = 0; i < left.size(); ++i) largest = std::max(largest, std::abs(double{left[i]} - right[i]));
-  return largest;
+  return ::largest_difference(a.to_vector<float>(), b.to_vector<float>());
 }
 
 // The outputs of a model: logits, and next_sentence if it has them.

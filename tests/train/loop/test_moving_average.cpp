@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
+#include "tests/largest_difference.h"
 #include "tests/train/config/config_support.h"
 #include "tests/train/toy.h"
 #include "train/config/matmul_config.h"
@@ -57,12 +58,10 @@ TEST_CASE(
       CHECK(toy.weights() == without.weights());
       const double decay = std::min(0.75, 1 - 1.0 / static_cast<double>(step));  // 0, 1/2, 2/3, 3/4, 3/4, …
       const std::vector<float> weights = weights_of(toy), average = average_of(toy);
-      double largest = 0;
       for (std::size_t i = 0; i < weights.size(); ++i) {
         expected[i] = decay * expected[i] + (1 - decay) * weights[i];
-        largest = std::max(largest, std::abs(expected[i] - average[i]));
       }
-      CHECK(largest < 1e-6);
+      CHECK(largest_difference(expected, average) < 1e-6);
       if (step == 1) CHECK(average == weights);
     }
     CHECK(toy.optimizer.state().size() == without.optimizer.state().size() + toy.slab.parts().size());
