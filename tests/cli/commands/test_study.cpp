@@ -302,15 +302,15 @@ TEST_CASE("study: what is wrong with a file is said in one line") {
 }
 
 TEST_CASE("study: every study that comes with the program can be read and trained") {
-  const fs::path folder = fs::path(PROJECT_ROOT) / "configs" / "studies";
   const Sandbox box;
   const std::string list = box.succeed("study --list").out;
-  for (const Json& study : json_of(box, "study --list --json")) {
+  const Json listed = json_of(box, "study --list --json");
+  for (const Json& study : listed) {
     CHECK(list.find(study["study"].get<std::string>() + " ") != list.npos);
     CHECK(list.find(study["title"].get<std::string>()) != list.npos);
   }
-  int studies = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+  std::size_t studies = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(PROJECT_ROOT) / "configs" / "studies")) {
     if (entry.path().extension() != ".toml") continue;
     CAPTURE(entry.path().string());
     const tapeformer::cli::Study study = tapeformer::cli::load_study(entry.path());
@@ -330,13 +330,13 @@ TEST_CASE("study: every study that comes with the program can be read and traine
         }
       }
       if (overrides.contains("train.init_from")) continue;  // a run that the reader trains first
-      tapeformer::Config config;
-      if (!study.config.empty()) config = tapeformer::load_config(study.config);
-      CHECK_NOTHROW((void)tapeformer::cli::new_config(std::move(config), overrides));
+      const auto config = study.config.empty() ? tapeformer::Config() : tapeformer::load_config(study.config);
+      CHECK_NOTHROW((void)tapeformer::cli::new_config(config, overrides));
     }
     ++studies;
   }
   CHECK(studies > 0);
+  CHECK(listed.size() == studies);
 }
 
 TEST_CASE("study: the example of the docs is one") {
