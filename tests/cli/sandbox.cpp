@@ -168,13 +168,9 @@ void Sandbox::write_valid() const {
 }
 
 void Sandbox::write_sides() const {
-  std::string source, target;
-  for (const std::string& line : lines_in(read("pairs.tsv"))) {
-    source += line.substr(0, line.find('\t')) + "\n";
-    target += line.substr(line.find('\t') + 1) + "\n";
-  }
-  write("source.txt", source);
-  write("target.txt", target);
+  const Sides sides = sides_of(read("pairs.tsv"));
+  write("source.txt", sides.source);
+  write("target.txt", sides.target);
 }
 
 void Sandbox::train(const std::string& name, std::string_view options) const {
@@ -231,6 +227,15 @@ std::vector<std::string> lines_in(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+Sides sides_of(const std::string& pairs) {
+  Sides sides;
+  for (const std::string& line : lines_in(pairs)) {
+    sides.source += line.substr(0, line.find('\t')) + "\n";
+    sides.target += line.substr(line.find('\t') + 1) + "\n";
+  }
+  return sides;
 }
 
 std::vector<std::string> keys_of(const nlohmann::ordered_json& object) {

@@ -112,4 +112,10 @@ nlohmann::ordered_json json_of(const Sandbox& box, std::string_view words, const
 
 std::vector<std::string> lines_in(const std::string& text);
 
+// The two sides of lines "source tab target", a line each.
+struct Sides {
+  std::string source, target;
+};
+Sides sides_of(const std::string& pairs);
+
 std::vector<std::string> keys_of(const nlohmann::ordered_json& object);

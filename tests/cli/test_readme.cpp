@@ -81,15 +81,9 @@ TEST_CASE("readme: its commands work in their order, for a text of one's own and
   box.write("my-text.txt", box.run("corpus stories --lines 60").out);
   box.write("another-text.txt", box.run("corpus stories --lines 10 --seed 2").out);
   for (const auto& [name, seed] : {std::pair{"train", "1"}, {"val", "2"}, {"test", "3"}}) {
-    const std::string pairs = box.run(std::string("corpus numbers --lines 40 --seed ") + seed).out;
-    std::string source, target;
-    for (const std::string_view pair : tapeformer::split_lines(pairs)) {
-      const std::size_t tab = pair.find('\t');
-      source.append(pair.substr(0, tab)).append("\n");
-      target.append(pair.substr(tab + 1)).append("\n");
-    }
-    box.write(std::string(name) + ".en", source);
-    box.write(std::string(name) + ".de", target);
+    const Sides sides = sides_of(box.run(std::string("corpus numbers --lines 40 --seed ") + seed).out);
+    box.write(std::string(name) + ".en", sides.source);
+    box.write(std::string(name) + ".de", sides.target);
   }
   const std::string text = read_all(kRoot / "README.md");
   std::set<std::string> words;

@@ -32,12 +32,6 @@ double sum_of_last(const Json& tokens, std::size_t count) {
   return sum;
 }
 
-std::string sources_of(const std::string& pairs) {
-  std::string sources;
-  for (const std::string& line : lines_in(pairs)) sources += line.substr(0, line.find('\t')) + "\n";
-  return sources;
-}
-
 }  // namespace
 
 TEST_CASE("score: the log-likelihood of options is that of surprisal; the best by total, token or byte is chosen") {
@@ -158,7 +152,7 @@ TEST_CASE("score: questions about hidden mappings come with their optimum") {
 TEST_CASE("translate: --grammar brackets writes nothing but trees, by untrained models of both families" *
           long_test()) {
   const Sandbox& box = scored();
-  const std::string pairs = result_of(box, "corpus parse --lines 10 --seed 3"), sources = sources_of(pairs);
+  const std::string pairs = result_of(box, "corpus parse --lines 10 --seed 3"), sources = sides_of(pairs).source;
   box.write("gold.tsv", pairs);
   for (const std::string run : {"pairs", "recurrent"}) {
     for (const std::string search : {"--beam 1", "--beam 3 --no-cache", "--sample --temperature 2"}) {

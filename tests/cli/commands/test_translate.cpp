@@ -237,19 +237,15 @@ TEST_CASE("translate: with the average, or the checkpoint that is named" * long_
 
 TEST_CASE("eval: of translations, as training measures them") {
   const Sandbox& box = trained();
-  std::string source, target;
-  for (const std::string& line : lines_in(box.read("pairs.tsv").substr(0))) {
-    source += line.substr(0, line.find('\t')) + "\n";
-    target += line.substr(line.find('\t') + 1) + "\n";
-  }
   const auto tail = [](const std::string& text) {  // the last 20 of 200 lines are for validation
     const auto lines = lines_in(text);
     std::string out;
     for (std::size_t i = 180; i < lines.size(); ++i) out += lines[i] + "\n";
     return out;
   };
-  box.write("valid.src", tail(source));
-  box.write("valid.tgt", tail(target));
+  const std::string source = tail(box.read("source.txt")), target = tail(box.read("target.txt"));
+  box.write("valid.src", source);
+  box.write("valid.tgt", target);
   const std::string files = " --source valid.src --target valid.tgt --json";
   const auto measured = [&](const std::string& run, const std::string& options = "") {
     const Outcome outcome = box.run("eval " + run + files + options);
@@ -260,7 +256,7 @@ TEST_CASE("eval: of translations, as training measures them") {
   const Json result = measured("run/checkpoints/step-000200");
   CHECK(keys_of(result) == std::vector<std::string>{"tokens", "bytes", "loss", "perplexity", "bits_per_byte", "context",
                                                     "stride", "pairs", "skipped", "checkpoint", "matmul"});
-  const auto size = static_cast<std::int64_t>(tail(target).size());
+  const auto size = static_cast<std::int64_t>(target.size());
   CHECK(result["tokens"] == size);  // the ends stand for the newlines
   CHECK(result["bytes"] == size - 20);
   CHECK(result["pairs"] == 20);
@@ -289,7 +285,7 @@ TEST_CASE("eval: of translations, as training measures them") {
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const Json pair = Json::parse(pairs[i]);
     CHECK(pair["pair"] == i + 1);
-    CHECK(pair["source"] == lines_in(tail(source))[i]);
+    CHECK(pair["source"] == lines_in(source)[i]);
     CHECK(pair["tokens"].back()["token"] == "</s>");
     for (const Json& token : pair["tokens"]) nats += token["nats"].get<double>();
     tokens += static_cast<std::int64_t>(pair["tokens"].size());
