@@ -3,6 +3,8 @@
 # breaks a rule, and fails if there is one.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
+# Where git does not know the files, nothing would be checked.
+git ls-files --error-unmatch tests/check_includes.sh >/dev/null
 
 declare -A may_use=(
   [core]=""

@@ -99,10 +99,11 @@ differences() {
 gpt=(--model.position learned --model.norm_kind layer --model.activation gelu --model.bias true)
 training=(--schedule.kind inverse_sqrt --optimizer.lr 1e-3 --optimizer.beta2 0.98)
 
-different=0
+different=0 compared=0
 compare() { # NAME RANKS ARGUMENTS…
   local name="$1, $2 rank(s)" run=() side result
   grep -qE "$only" <<<"$name" || return 0
+  compared=$((compared + 1))
   [ "$2" = 1 ] || run=(mpirun --oversubscribe -n "$2")
   shift 2
   for side in old new; do
@@ -147,4 +148,5 @@ span answers bert"
       --eval.every 0 "${common[@]}"
   done
 done
+[ $compared -gt 0 ] || { echo "same_bytes: no training has $only in its name" >&2; exit 2; }
 exit $different
