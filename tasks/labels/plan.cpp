@@ -107,9 +107,10 @@ Plan plan_labels(const PlanRequest& request) {
   const DataSize data = data_size(rows.tokens, valid, files.valid_fraction);
   SizedDraft sized = choose_size(draft, tuning::kEncoderSizes, data, dummy_tokens_of_step, [&](PlanDraft& tried) {
     const RateRule scratch{.adam = tuning::kLabelRate, .adam_power = tuning::kLabelPower};
+    const RateRule frozen{.adam = tuning::kFrozenLabelRate, .adam_power = tuning::kLabelPower};
     const RateRule tuned{
         .adam = tuning::kTunedLabelRate, .adam_power = tuning::kTunedLabelPower, .muon = tuning::kTunedMuonRate};
-    choose_rates(tried, tried.tunes_weights() ? tuned : scratch);
+    choose_rates(tried, tried.from_scratch() ? scratch : tried.tunes_weights() ? tuned : frozen);
   });
   choose_matmul(sized, dummy_tokens_of_step);
   const auto of_step =

@@ -79,8 +79,10 @@ inline constexpr double kRateWidth = 128;
 // step. Beside Muon, AdamW's rate is multiplied by (vocab / kFullRateVocab)^power, within kLeastRateShare and 1
 // (docs/learning.md).
 inline constexpr double kFullRateVocab = 2048, kRateVocabPower = 1.5, kLeastRateShare = 0.35;
-// AdamW's or Adam's rates of other tasks: of translation without Muon, and of models that learn labels from scratch.
-inline constexpr double kTranslationRate = 5e-3, kTranslationPower = 0.5, kLabelRate = 3e-3, kLabelPower = 0.5;
+// AdamW's or Adam's rates of other tasks: of translation without Muon, of models that learn labels from scratch (at
+// 3e-3 a BERT falls back to chance; docs/learning.md), and of a classifier on a model that stays as it is.
+inline constexpr double kTranslationRate = 5e-3, kTranslationPower = 0.5;
+inline constexpr double kLabelRate = 1e-3, kFrozenLabelRate = 3e-3, kLabelPower = 0.5;
 // Rates of fine-tuning (docs/learning.md): of Muon, of AdamW for text, translations and conversations, and of AdamW for
 // labels. Higher ones undo what the weights know. Adapters learn at a multiple of AdamW's rate. For a training of
 // P > `passes` passes over the data, the rates, except those for labels, are multiplied by `passes` / P.

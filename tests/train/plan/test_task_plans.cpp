@@ -201,7 +201,7 @@ TEST_CASE("plan: labels are learned from scratch by an encoder; with train.init_
     CHECK_FALSE(key.key.starts_with("tokenizer."));
   }
   CHECK(resolve(tuned.config).optimizer.lr < 1e-4);
-  CHECK(resolve(scratch.config).optimizer.lr > 1e-3);
+  CHECK(resolve(scratch.config).optimizer.lr == rate_for(1e-3, 0.5, *resolve(scratch.config).model_dim()));
   CHECK(chosen(tuned, "train.minutes") == "1.0");
   CHECK(machine.measured.size() - measured <= 1 + 2 * fast_matmuls().size());  // one size, and each precision twice
 
