@@ -122,6 +122,11 @@ void ChatFormat::find_end_mark() {
     end_text_ = after.substr(0, place + tokenizer_.token_bytes(id).size());
   } else {
     end_text_ = after.substr(0, after.find_last_not_of(" \t\r\n") + 1);
+    try {
+      static_cast<void>(tokenizer_.encode(end_text_));
+    } catch (const Error& error) {
+      fail("chat template: the tokenizer cannot write ", end_text_, ", which ends an answer: ", error.what());
+    }
   }
   check(!end_text_.empty(),
         "chat template: expected a mark after the assistant's text, which ends an answer, got none");

@@ -7,6 +7,8 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "data/chat/chat_format.h"
+#include "tokenizer/train_tokenizer.h"
 
 using namespace tapeformer;
 
@@ -69,6 +71,14 @@ TEST_CASE("chat template: ChatML") {
   const std::vector<ChatMessage> messages{{"system", "S"}, {"user", "U"}};
   CHECK(ChatTemplate(kChatMl).render(messages, {.generation_prompt = true}) ==
         "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n");
+}
+
+TEST_CASE("chat template: a mark that the tokenizer cannot write is refused as one of the template") {
+  const std::string_view texts[] = {"plain text"};
+  const auto letters = train_tokenizer({.kind = "char", .vocab = 0, .special_tokens = {}}, texts);
+  CHECK(chat_error_of([&] { ChatFormat(*letters, {}); }) ==
+        "chat template: the tokenizer cannot write <|im_end|>, which ends an answer: char tokenizer: character '<' "
+        "(U+003C) at byte 0 is not in the vocabulary; a bpe tokenizer takes any bytes");
 }
 
 TEST_CASE("chat template: what is not in the subset is refused by its name, with the line") {
