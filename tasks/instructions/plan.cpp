@@ -60,17 +60,6 @@ void choose_conversation_context(PlanDraft& draft, std::vector<double> lengths) 
                            100 * tuning::kFittingConversations, length));
 }
 
-// Keeps evaluations within their share of the time: scores only a part of many conversations.
-void choose_validation(SizedDraft& sized, DataSize& data) {
-  const double most = most_validation(sized.tokens), of_batch = tokens_of_evaluation_batch(sized.draft.resolved());
-  if (data.validation > most) {
-    sized.draft.choose(
-        "eval.batches", std::max<std::int64_t>(round_number(most / of_batch), 1),
-        fmt::format("{} tokens are evaluated in {:.0f} % of the time", amount(most), 100 * tuning::kEvaluationShare));
-  }
-  limit_validation(sized.draft, data, of_batch);
-}
-
 }  // namespace
 
 Plan plan_instructions(const PlanRequest& request) {
@@ -93,7 +82,8 @@ Plan plan_instructions(const PlanRequest& request) {
   DataSize data = data_size(sum_of(lengths, context), valid, files.valid_fraction);
   data.token_worth = token_worth(vocab);
   SizedDraft sized = choose_gpt(std::move(draft), data, vocab);
-  choose_validation(sized, data);
+  const double of_batch = tokens_of_evaluation_batch(sized.draft.resolved());
+  choose_validation(sized, data, of_batch, {.key = "eval.batches", .tokens = of_batch});
   return finish_gpt(std::move(sized), data, tuning::kTunedConversations);
 }
 

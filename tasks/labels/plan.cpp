@@ -104,7 +104,7 @@ Plan plan_labels(const PlanRequest& request) {
   std::optional<double> valid;
   if (!files.valid_labels.empty())
     valid = size_of_rows(size_of_examples(files.valid_labels, request.given), of_token, draft).tokens;
-  const DataSize data = data_size(rows.tokens, valid, files.valid_fraction);
+  DataSize data = data_size(rows.tokens, valid, files.valid_fraction);
   SizedDraft sized = choose_size(draft, tuning::kEncoderSizes, data, dummy_tokens_of_step, [&](PlanDraft& tried) {
     const RateRule scratch{.adam = tuning::kLabelRate, .adam_power = tuning::kLabelPower};
     const RateRule frozen{.adam = tuning::kFrozenLabelRate, .adam_power = tuning::kLabelPower};
@@ -113,10 +113,10 @@ Plan plan_labels(const PlanRequest& request) {
     choose_rates(tried, tried.from_scratch() ? scratch : tried.tunes_weights() ? tuned : frozen);
   });
   choose_matmul(sized, dummy_tokens_of_step);
-  const auto of_step =
-      static_cast<double>(sized.draft.integer("train.batch") * sized.draft.integer("train.accumulate"));
+  const double of_batch = static_cast<double>(sized.draft.integer("train.batch")) * rows.tokens / rows.count;
+  choose_validation(sized, data, of_batch, {});
   choose_dropout(sized, data, tuning::kLabelDropout);
-  choose_by_speed(sized, data, of_step * rows.tokens / rows.count);
+  choose_by_speed(sized, data, static_cast<double>(sized.draft.integer("train.accumulate")) * of_batch);
   return std::move(sized.draft).plan();
 }
 

@@ -58,25 +58,6 @@ void choose_documents(PlanDraft& draft) {
   if (documents) draft.choose("data.within_document", true, "documents say nothing about each other");
 }
 
-// Keeps evaluations on a long text within their share of the time: holds out less of it or, if the user gave the
-// validation text or how much is held out, reads only its beginning.
-void choose_validation(SizedDraft& sized, DataSize& data, double of_token) {
-  const double most = most_validation(sized.tokens);
-  PlanDraft& draft = sized.draft;
-  limit_validation(draft, data, tokens_of_evaluation_batch(draft.resolved()));
-  if (data.validation <= most || draft.is_given("eval.batches") || draft.is_given("data.valid_bytes")) return;
-  const std::string reason =
-      fmt::format("{} tokens are evaluated in {:.0f} % of the time", amount(most), 100 * tuning::kEvaluationShare);
-  if (!draft.config().data.valid.empty() || draft.is_given("data.valid_fraction")) {
-    draft.choose("data.valid_bytes", std::max<std::int64_t>(round_number(most * of_token), 1), reason);
-  } else {
-    const double all = data.unique + data.validation;
-    draft.choose("data.valid_fraction", two_digits(most / all), reason);
-    data.unique = all - most;
-  }
-  data.validation = most;
-}
-
 }  // namespace
 
 Plan plan_language_model(const PlanRequest& request) {
@@ -91,7 +72,8 @@ Plan plan_language_model(const PlanRequest& request) {
   DataSize data = in_tokens(draft.config(), size, token);
   choose_context(draft, data, size);
   SizedDraft sized = choose_gpt(std::move(draft), data, token.vocab);
-  choose_validation(sized, data, token.bytes);
+  choose_validation(sized, data, tokens_of_evaluation_batch(sized.draft.resolved()),
+                    {.key = "data.valid_bytes", .tokens = 1 / token.bytes});
   return finish_gpt(std::move(sized), data);
 }
 

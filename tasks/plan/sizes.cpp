@@ -116,7 +116,7 @@ ParameterCounts count_parameters(const ResolvedConfig& config) {
 
 DataSize data_size(double all, const std::optional<double>& valid, double valid_fraction) {
   const double share = valid ? 0 : valid_fraction;
-  return {.unique = std::max(1.0, (1 - share) * all), .validation = valid.value_or(share * all)};
+  return {.unique = std::max(1.0, (1 - share) * all), .validation = valid.value_or(share * all), .is_held_out = !valid};
 }
 
 double steps_seconds(double minutes) { return 60 * minutes * tuning::kStepsShare; }
@@ -201,7 +201,22 @@ void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens) {
                                   : measured);
 }
 
-void limit_validation(const PlanDraft& draft, DataSize& data, double of_batch) {
+void choose_validation(SizedDraft& sized, DataSize& data, double of_batch, const ValidationPart& part) {
+  PlanDraft& draft = sized.draft;
+  const double most = std::max(most_validation(sized.tokens), of_batch);
+  if (data.validation > most && !draft.is_given("eval.batches") && !draft.is_given("data.valid_bytes")) {
+    const std::string reason =
+        fmt::format("{} tokens are evaluated in {:.0f} % of the time", amount(most), 100 * tuning::kEvaluationShare);
+    if (data.is_held_out && !draft.is_given("data.valid_fraction")) {
+      const double all = data.unique + data.validation;
+      draft.choose("data.valid_fraction", two_digits(most / all), reason);
+      data.unique = all - most;
+      data.validation = most;
+    } else if (!part.key.empty()) {
+      draft.choose(part.key, std::max<std::int64_t>(round_number(most / part.tokens), 1), reason);
+      data.validation = most;
+    }
+  }
   if (const std::int64_t batches = draft.integer("eval.batches"); batches > 0)
     data.validation = std::min(data.validation, static_cast<double>(batches) * of_batch);
 }

@@ -22,9 +22,10 @@ ParameterCounts count_parameters(const ResolvedConfig& config);
 
 // What a training has to learn from, in tokens.
 struct DataSize {
-  double unique = 0;       // of one pass over the training data
-  double validation = 0;   // of one evaluation; 0: there is none
-  double token_worth = 1;  // what a token counts for in the predicted loss (token_worth())
+  double unique = 0;        // of one pass over the training data
+  double validation = 0;    // of one evaluation; 0: there is none
+  bool is_held_out = true;  // whether the validation data is a part of the training data
+  double token_worth = 1;   // what a token counts for in the predicted loss (token_worth())
 };
 
 // Returns the size of data of `all` tokens. `valid` are the tokens of validation data; nullopt: there is none, and the
@@ -58,8 +59,17 @@ SizedDraft choose_size(const PlanDraft& draft, std::span<const tuning::ModelSize
 // up to the first that is clearly slower than the one before it.
 void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens);
 
-// Leaves of the validation data what eval.batches batches of `of_batch` tokens read, if that key is not 0.
-void limit_validation(const PlanDraft& draft, DataSize& data, double of_batch);
+// The key by which a part of given validation data is scored, and the tokens that 1 of it stands for; without a key,
+// all of the data is scored.
+struct ValidationPart {
+  std::string_view key = {};
+  double tokens = 1;
+};
+
+// Keeps evaluations of much data within their share of the time, but reads at least a batch of `of_batch` tokens: holds
+// out less of the training data or, if the user gave the validation data or how much is held out, chooses the key of
+// `part`. Leaves in `data` what evaluations then read: no more than eval.batches, if that key is not 0.
+void choose_validation(SizedDraft& sized, DataSize& data, double of_batch, const ValidationPart& part);
 
 // Chooses model.dropout by the passes over the data and the number of parameters.
 void choose_dropout(SizedDraft& sized, const DataSize& data, const tuning::DropoutRule& rule);

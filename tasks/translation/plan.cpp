@@ -152,7 +152,8 @@ Plan plan_translation(const PlanRequest& request) {
   choose_matmul(sized, tokens_of_step);
   choose_micro_steps(sized.draft, sized.tokens, filled);
   const double step_tokens = tokens_of_step(sized.draft.resolved());
-  limit_validation(sized.draft, data, step_tokens / static_cast<double>(sized.draft.integer("train.accumulate")));
+  const double of_batch = step_tokens / static_cast<double>(sized.draft.integer("train.accumulate"));
+  choose_validation(sized, data, of_batch, {.key = "eval.batches", .tokens = of_batch});
   if (sized.draft.from_scratch()) {
     choose_dropout(sized, data, tuning::kPairDropout);
   } else {
