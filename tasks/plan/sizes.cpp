@@ -128,6 +128,11 @@ std::string amount(double value) {
   return fmt::format("{:.0f}", value);
 }
 
+std::string rough_amount(double value) {
+  const double rough = two_digits(value);
+  return rough < 100 ? fmt::format("{:g}", rough) : amount(rough);
+}
+
 std::string steps_reason(double tokens, double step_tokens) {
   constexpr double kAbout = 1.5;  // a step's tokens are the nearest power of two
   const double steps = tokens / step_tokens;
@@ -224,11 +229,12 @@ void choose_validation(SizedDraft& sized, DataSize& data, double of_batch, const
 void choose_dropout(SizedDraft& sized, const DataSize& data, const tuning::DropoutRule& rule) {
   const double epochs = sized.tokens / data.unique, parameters_per_token = sized.parameters / data.unique;
   const bool is_excess = rule.of_excess > 0 && parameters_per_token > 1;
-  sized.draft.choose("model.dropout", dropout_for(epochs, parameters_per_token, rule),
-                     fmt::format("{} tokens are about {:.2g} passes over the data{}", amount(sized.tokens), epochs,
-                                 is_excess ? fmt::format("; the model has {:.2g} parameters for each token of the data",
-                                                         parameters_per_token)
-                                           : ""));
+  sized.draft.choose(
+      "model.dropout", dropout_for(epochs, parameters_per_token, rule),
+      fmt::format("{} tokens are about {} passes over the data{}", amount(sized.tokens), rough_amount(epochs),
+                  is_excess ? fmt::format("; the model has {} parameters for each token of the data",
+                                          rough_amount(parameters_per_token))
+                            : ""));
 }
 
 void choose_by_speed(SizedDraft& sized, const DataSize& data, double step_tokens, double warmup_share) {
@@ -270,7 +276,8 @@ void choose_rates(PlanDraft& draft, const RateRule& rule) {
 void choose_tuned_rates(SizedDraft& sized, const DataSize& data, const tuning::TunedRates& rates) {
   const double passes = sized.tokens / data.unique, share = std::min(1.0, rates.passes / passes);
   const std::string reason =
-      share < 1 ? fmt::format(", and {:.2g} of that for {:.2g} passes over the data", share, passes) : "";
+      share < 1 ? fmt::format(", and {} of that for {} passes over the data", rough_amount(share), rough_amount(passes))
+                : "";
   choose_rates(sized.draft, {.adam = share * rates.adam,
                              .adam_power = tuning::kTunedPower,
                              .muon = share * tuning::kTunedMuonRate,

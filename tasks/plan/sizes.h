@@ -110,5 +110,7 @@ std::int64_t times_of(std::int64_t every, double steps);
 
 // Returns a number in words for PlannedKey::reason: "1.2 million".
 std::string amount(double value);
+// The same in two digits: "0.42", "12", "4500".
+std::string rough_amount(double value);
 
 }  // namespace tapeformer

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "tasks/plan/sizes.h"
+
 using namespace tapeformer;
 using doctest::Approx;
 
@@ -115,4 +117,12 @@ TEST_CASE("plan: numbers for people are round") {
   CHECK(round_number(7.9) == 7);
   CHECK(round_number(87) == 85);
   CHECK(round_number(1299) == 1200);
+}
+
+TEST_CASE("plan: rough amounts have two digits, without exponents") {
+  CHECK(rough_amount(0.4213) == "0.42");
+  CHECK(rough_amount(2.96) == "3");
+  CHECK(rough_amount(99.7) == "100");
+  CHECK(rough_amount(4537) == "4500");
+  CHECK(rough_amount(123'456) == "120 thousand");
 }
