@@ -208,10 +208,12 @@ void choose_matmul(SizedDraft& sized, const StepTokens& step_tokens) {
 
 void choose_validation(SizedDraft& sized, DataSize& data, double of_batch, const ValidationPart& part) {
   PlanDraft& draft = sized.draft;
-  const double most = std::max(most_validation(sized.tokens), of_batch);
+  const double in_time = most_validation(sized.tokens), most = std::max(in_time, of_batch);
   if (data.validation > most && !draft.is_given("eval.batches") && !draft.is_given("data.valid_bytes")) {
     const std::string reason =
-        fmt::format("{} tokens are evaluated in {:.0f} % of the time", amount(most), 100 * tuning::kEvaluationShare);
+        amount(most) +
+        (most > in_time ? " tokens are a batch, the least that is evaluated"
+                        : fmt::format(" tokens are evaluated in {:.0f} % of the time", 100 * tuning::kEvaluationShare));
     if (data.is_held_out && !draft.is_given("data.valid_fraction")) {
       const double all = data.unique + data.validation;
       draft.choose("data.valid_fraction", two_digits(most / all), reason);

@@ -1,6 +1,8 @@
 // How much plans evaluate of long validation data.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "tests/temp_folder.h"
 #include "tests/train/plan/fake_timer.h"
@@ -57,4 +59,15 @@ TEST_CASE("plan: evaluations of many pairs, conversations or labelled texts keep
     CHECK(chosen(beside, "data.valid_fraction") == "");
     CHECK((chosen(beside, "eval.batches") == "") == (kind == DataOf::labels));
   }
+}
+
+TEST_CASE("plan: an evaluation reads at least a batch, however few tokens there is time for") {
+  FakeMachine machine{.flops = 1e8};
+  PlanRequest request{.given = {}, .given_keys = {}, .minutes = 0.1, .step_seconds = machine.timer()};
+  request.given.data.corpus = "stories";
+  request.given.data.lines = 20'000;
+  const Plan plan = make_plan(request);
+  const auto held_out = std::ranges::find(plan.keys, "data.valid_fraction", &PlannedKey::key);
+  REQUIRE(held_out != plan.keys.end());
+  CHECK(held_out->reason == "2048 tokens are a batch, the least that is evaluated");
 }
