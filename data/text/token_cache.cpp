@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <regex>
 #include <system_error>
 
 #include "core/error.h"
@@ -67,14 +66,27 @@ fs::file_time_type::duration unused_for(const fs::path& path) {
   return error ? fs::file_time_type::duration::zero() : fs::file_time_type::clock::now() - used;
 }
 
-// Removes the token files that were not used for long. The folder may have files of others.
+// Whether a file of the folder is a token file of this program: NAME-HASH-HASH.tokens, perhaps with -vNUMBER before the
+// end. The folder may have files of others.
+bool is_token_file(const fs::path& path) {
+  std::string name = path.stem().string();
+  const auto ends_with_hash = [&] {
+    const std::size_t dash = name.find_last_not_of("0123456789abcdef");
+    if (dash == name.npos || name[dash] != '-' || name.size() - dash != to_hex(0).size() + 1) return false;
+    name.resize(dash);
+    return true;
+  };
+  const std::size_t version = name.find_last_not_of("0123456789");
+  if (version != name.npos && version > 0 && name.compare(version - 1, 2, "-v") == 0) name.resize(version - 1);
+  return path.extension() == ".tokens" && ends_with_hash() && ends_with_hash() && !name.empty();
+}
+
+// Removes the token files that were not used for long.
 void remove_unused(const fs::path& folder) {
   constexpr std::chrono::hours kKept{24 * 90};
-  const std::regex own(".+-[0-9a-f]{16}-[0-9a-f]{16}(-v[0-9]+)?\\.tokens");
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const bool is_own = std::regex_match(entry.path().filename().string(), own);
-    if (is_own && unused_for(entry.path()) > kKept) fs::remove(entry.path(), error);
+    if (is_token_file(entry.path()) && unused_for(entry.path()) > kKept) fs::remove(entry.path(), error);
   }
 }
 
