@@ -48,10 +48,10 @@ std::set<std::string> adaptable_layers(const Module& model) {
 }
 
 // Returns the modules of all adaptable layers, in the Hugging Face layout that the model fits.
-std::vector<AdaptedModule> modules_of(const ResolvedConfig& config, const Module& model, std::int64_t vocab) {
+std::vector<AdaptedModule> modules_of(const ResolvedConfig& config, const Module& model) {
   const auto weights = model.state_dict();
   const std::set<std::string> layers = adaptable_layers(model);
-  const TensorMap map = layout_for(config).names().map(shape_of(config.model.options, vocab));
+  const TensorMap map = layout_for(config).names().map(shape_of(config.model.options));
   std::vector<AdaptedModule> modules;
   for (const TensorMapping& mapping : map.rows) {
     if (!mapping.parameter.ends_with(kWeightEnd)) continue;
@@ -130,7 +130,7 @@ std::vector<std::string> write_peft(const TrainedTextModel& run, const fs::path&
   std::set<std::string> targets, written, adapted;
   Json ranks = Json::object(), alphas = Json::object();
   bool transposed = false;
-  const auto modules = modules_of(run.config, *run.model, run.tokenizer->vocab_size());
+  const auto modules = modules_of(run.config, *run.model);
   std::vector<std::pair<AdaptedModule, ModuleAdapter>> with_adapters;
   for (const AdaptedModule& module : modules) {
     const auto lora = adapters.find(module.layer);
@@ -256,7 +256,7 @@ RunFolder import_adapters(const fs::path& folder, const RunSelection& base, cons
   const auto run = load_run<TrainedTextModel>(base, {});
   check(run.config.train.lora_rank == 0, "import: ", run.run.root.string(), " has adapters: expected a run without");
 
-  std::vector<AdaptedModule> modules = modules_of(run.config, *run.model, run.tokenizer->vocab_size());
+  std::vector<AdaptedModule> modules = modules_of(run.config, *run.model);
   std::erase_if(modules, [&](const AdaptedModule& module) { return !adapters.find(module.path, kDown); });
   std::set<std::string> known, targets;
   for (const AdaptedModule& module : modules) {
