@@ -113,7 +113,7 @@ TEST_CASE("instructions: a base model answers by its own template, or by marks t
   check_error(box, kFailure,
               "the marks of the chat template, <|im_start|> and <|im_end|>: char tokenizer: character '<' (U+003C) at "
               "byte 0 is not in the vocabulary; a bpe tokenizer takes any bytes",
-              "train --train.init_from chars --data.conversations chat.jsonl --train.steps 1 --out answers");
+              "train -q --train.init_from chars --data.conversations chat.jsonl --train.steps 1 --out answers");
 
   // Unknown words are easily predicted, so their loss says nothing about bytes.
   box.succeed(
