@@ -3,27 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "autograd/kernels/elementwise/elementwise.h"
 #include "autograd/kernels/simd/simd.h"
 #include "core/parallel.h"
 #include "core/profile.h"
 
 namespace tapeformer::kernels {
-namespace {
-
-// data = beta·data; for beta 0 zeros, even where data is NaN.
-template <class T>
-void scale(T* data, T beta, std::int64_t n) {
-  if (beta == T{1}) return;
-  parallel_for(0, n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    if (beta == T{0}) {
-      std::fill(data + begin, data + end, T{0});
-    } else {
-      for (std::int64_t i = begin; i < end; ++i) data[i] *= beta;
-    }
-  });
-}
-
-}  // namespace
 
 template <class T>
 void gather_forward(T* y, const T* table, const std::int32_t* ids, std::int64_t n, std::int64_t dim) {
@@ -56,7 +41,7 @@ template <class T>
 void gather_backward(T* dtable, const T* dy, const std::int32_t* ids, std::int64_t n, std::int64_t rows,
                      std::int64_t dim, T beta) {
   const Span span(SpanKind::kernel, "gather_backward", {.bytes = 3.0 * sizeof(T) * n * dim});
-  scale(dtable, beta, rows * dim);
+  begin_sum(dtable, beta, rows * dim);
   const std::int64_t band = n * dim <= kGrain ? std::max<std::int64_t>(1, dim) : 32;
   parallel_for(0, dim, band, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = 0; i < n; ++i) {

@@ -193,8 +193,7 @@ template <class T>
 void max_middle_backward(T* dx, const T* dy, const std::int32_t* argmax, std::int64_t outer, std::int64_t middle,
                          std::int64_t inner, T beta) {
   const Span span(SpanKind::kernel, "max_middle_backward", {.bytes = 1.0 * sizeof(T) * outer * middle * inner});
-  const std::int64_t n = outer * middle * inner;
-  beta == T{0} ? fill(dx, T{0}, n) : axpby(dx, T{0}, dx, beta, n);
+  begin_sum(dx, beta, outer * middle * inner);
   parallel_for(0, outer, rows_per_chunk(middle * inner), [&](auto i, auto end) {
     for (; i < end; ++i) {
       for (std::int64_t j = 0; j < inner; ++j) {

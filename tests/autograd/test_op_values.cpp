@@ -120,6 +120,15 @@ TEST_CASE("max: the gradient goes to the first of equal maxima") {
   CHECK(values_of(x.grad()) == std::vector<double>{0, 1, 0, 1, 0, 0});
 }
 
+TEST_CASE("max: an infinite gradient of another use of its input stays infinite") {
+  const Variable x = Variable::parameter(Tensor::from({1.0, 3.0}, {2}));
+  Tape tape;
+  const Variable factor = Variable::constant(tape, Tensor::from<double>({INFINITY, 2}, {2}));
+  const Variable most = max(x.on(tape), 0);  // its backward comes last
+  tape.backward(add(most, sum(mul(x, factor))));
+  CHECK(values_of(x.grad()) == std::vector<double>{INFINITY, 3});
+}
+
 TEST_CASE("views: share the storage, whatever their order") {
   Tape tape;
   const Variable x = Variable::parameter(random_normal({2, 6, 4}, 1)).on(tape);

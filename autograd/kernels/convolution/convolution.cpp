@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/kernels/elementwise/elementwise.h"
 #include "core/parallel.h"
 #include "core/profile.h"
 
@@ -13,12 +14,6 @@ template <class F>
 void for_inside(std::int64_t begin, std::int64_t kernel, std::int64_t size, const F& f) {
   const std::int64_t first = std::max<std::int64_t>(0, -begin), last = std::min(kernel, size - begin);
   for (std::int64_t i = first; i < last; ++i) f(i, begin + i);
-}
-
-// Sets or scales `count` elements, so that a backward can add to them.
-template <class T>
-void begin_sum(T* dx, std::int64_t count, T beta) {
-  for (std::int64_t i = 0; i < count; ++i) dx[i] = beta == T{0} ? T{0} : beta * dx[i];
 }
 
 }  // namespace
@@ -58,7 +53,7 @@ void unfold_backward(T* dx, const T* dy, const ImageWindows& w, T beta) {
   parallel_for(0, w.batch, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) {
       T* const image = dx + b * w.channels * plane;
-      begin_sum(image, w.channels * plane, beta);
+      begin_sum(image, beta, w.channels * plane);
       for (std::int64_t at = 0; at < w.rows() * w.columns(); ++at) {
         const std::int64_t top = at / w.columns() * w.stride - w.padding,
                            left = at % w.columns() * w.stride - w.padding;
@@ -102,7 +97,7 @@ void max_pool_backward(T* dx, const T* dy, const std::int32_t* place, const Imag
   const std::int64_t plane = w.height * w.width, windows = w.rows() * w.columns();
   const Span span(SpanKind::kernel, "max_pool_backward", {.bytes = 1.0 * sizeof(T) * w.batch * w.channels * plane});
   parallel_for(0, w.batch * w.channels, 1, [&](std::int64_t begin, std::int64_t end) {
-    begin_sum(dx + begin * plane, (end - begin) * plane, beta);
+    begin_sum(dx + begin * plane, beta, (end - begin) * plane);
     for (std::int64_t at = begin * windows; at < end * windows; ++at) dx[at / windows * plane + place[at]] += dy[at];
   });
 }

@@ -100,6 +100,16 @@ void fill(std::int32_t* out, std::int32_t value, std::int64_t n) {
   parallel_for(0, n, kGrain, [&](auto i, auto end) { HWY_DYNAMIC_DISPATCH(fill_i32)(out + i, value, end - i); });
 }
 
+template <class T>
+void begin_sum(T* out, T beta, std::int64_t n) {
+  if (beta == T{0}) return fill(out, T{0}, n);
+  if (beta == T{1}) return;
+  parallel_for(0, n, kGrain, [&](auto i, auto end) {
+    for (; i < end; ++i) out[i] *= beta;
+  });
+}
+SIMD_INSTANTIATE(begin_sum);
+
 SIMD_EXPORT(axpby);
 template <class T>
 void axpby(T* out, T alpha, const T* x, T beta, std::int64_t n) {

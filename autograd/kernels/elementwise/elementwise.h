@@ -10,6 +10,10 @@ namespace tapeformer::kernels {
 template <class T>
 void fill(T* out, T value, std::int64_t n);  // also for std::int32_t
 
+// out = beta·out, to which a backward then adds; for beta 0 zeros, whatever out was.
+template <class T>
+void begin_sum(T* out, T beta, std::int64_t n);
+
 // out = beta·out + alpha·x
 template <class T>
 void axpby(T* out, T alpha, const T* x, T beta, std::int64_t n);
