@@ -74,15 +74,13 @@ void multiply_panels(float* c, std::int64_t ldc, const Int8RowPanel& a, const In
   }
 }
 
-std::int64_t panels_of(std::int64_t size, std::int64_t panel) { return (size + panel - 1) / panel; }
-
 // Memory for `count` packed panels of rows, from panel `first` on. Rows are a cache line further apart than they are
 // long: else those of many lengths would share places of the cache.
 class RowPanels {
  public:
   RowPanels(std::int64_t first, std::int64_t count, std::int64_t k)
       : first_(first),
-        distance_(panels_of(k, kLine) * kLine + kLine),
+        distance_(chunk_count(k, kLine) * kLine + kLine),
         values_(count * kInt8Rows * distance_),
         scales_(count * kInt8Rows) {}
   Int8RowPanel at(std::int64_t i) const {
@@ -128,7 +126,7 @@ class Int8Product {
 
   // c (m, n), rows ldc apart = beta·c + a·b
   void write(float* c, std::int64_t ldc, float beta) const {
-    const std::int64_t rows = panels_of(m_, kInt8Rows), columns = panels_of(n_, kInt8Columns);
+    const std::int64_t rows = chunk_count(m_, kInt8Rows), columns = chunk_count(n_, kInt8Columns);
     const auto multiply = [&](const RowPanels& a, std::int64_t i, const ColumnPanels& b, std::int64_t j) {
       unit_.multiply(c + i * kInt8Rows * ldc + j * kInt8Columns, ldc, a.at(i), b.at(j), rows_of(i), columns_of(j), k_,
                      beta);
