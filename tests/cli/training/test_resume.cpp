@@ -189,7 +189,7 @@ TEST_CASE("resume: evaluations that are made in another way do not compare with 
       "and was by eval.batches = 4, eval.stride = 16, train.batch = 8, train.batch_tokens = 0: its losses "
       "do not compare with the earlier ones, and the best one is looked for anew\n"));
   CHECK(box.read("run/checkpoints/best") == "step-000021\n");  // with a larger number than the earlier ones
-  CHECK_FALSE(box.run("train --resume run --train.steps 22").tells("do not compare"));
+  CHECK_FALSE(box.succeed("train --resume run --train.steps 22").tells("do not compare"));
 }
 
 TEST_CASE("train: patience and plateau are refused where there is no validation data") {
@@ -247,7 +247,7 @@ TEST_CASE("resume: recomputing, switched on or off on the way, changes no byte" 
 TEST_CASE("resume: a training text that has changed is told") {
   const Sandbox box("gpt");
   box.train("run", "--train.steps 5");
-  CHECK_FALSE(box.run("train --resume run --train.steps 6").tells("another than the run began with"));
+  CHECK_FALSE(box.succeed("train --resume run --train.steps 6").tells("another than the run began with"));
   const std::string text = box.read("text.txt");
   box.write("text.txt", text + text.substr(0, text.size() / 2));
   const Outcome outcome = box.succeed("train --resume run --train.steps 7");
@@ -282,7 +282,7 @@ TEST_CASE("resume: another validation text is told, and the best evaluation is l
   const std::string text = box.read("text.txt");
   box.write("valid.txt", text.substr(0, text.size() / 4));
   box.train("run", "--train.steps 5 --data.valid valid.txt");
-  CHECK_FALSE(box.run("train --resume run --train.steps 6").tells("the validation data is another than before"));
+  CHECK_FALSE(box.succeed("train --resume run --train.steps 6").tells("the validation data is another than before"));
   box.write("valid.txt", text.substr(0, text.size() / 3));
   const Outcome outcome = box.run("train --resume run --train.steps 7");
   CHECK(outcome.exit_code == 0);
