@@ -9,9 +9,8 @@
 
 namespace tapeformer::kernels {
 
-// Rows that the calling thread will read soon. Rows of a few cache lines, far apart, as those of a head of attention
-// are, begin and end too soon for the CPU to foresee them. A thread that waits for each of them spends a quarter of its
-// time so.
+// Rows that the calling thread will read soon. The CPU does not foresee rows of a few cache lines that lie far apart,
+// as those of a head of attention do: without this, attention spends a quarter of its time waiting for them.
 class ReadAhead {
  public:
   static constexpr std::int64_t kLines = 48;  // that advance() asks for, if it is not told how many
