@@ -50,7 +50,7 @@ TEST_CASE("plan: evaluations of many pairs, conversations or labelled texts keep
     const Plan held_out = make_plan(request);
     CHECK(resolve(held_out.config).data.valid_fraction < 0.1);
     CHECK(chosen(held_out, "eval.batches") == "");
-    // Of given data a part is scored; the metrics of labels are of all of it.
+    // The plan scores a part of data that is given. Metrics of labels are measured on all of it.
     request.given_keys = {"data.valid_fraction"};
     CHECK((chosen(make_plan(request), "eval.batches") == "") == (kind == DataOf::labels));
     request.given_keys = {};

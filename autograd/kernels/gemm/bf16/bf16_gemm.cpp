@@ -69,8 +69,8 @@ class BlockedProduct {
 
   // c (m, n), rows ldc apart = beta·c + alpha·a·b
   void write(float* c, std::int64_t ldc, float alpha, float beta) const {
-    // Of an operand that lies across k, every line of a panel is another row of memory. These lines compete for few
-    // sets of the cache: those of several blocks would displace each other before they are packed.
+    // Every line of a panel of an operand that lies across k is another row of memory. These lines compete for few sets
+    // of the cache: those of several blocks would displace each other before they are packed.
     const bool across = !(share_rows_ ? columns_.k_contiguous : rows_.k_contiguous);
     const std::int64_t room =
         std::min(kSharedElements / shared().block_room(), kOwnElements / (most_panels_ * own().panel_room()));

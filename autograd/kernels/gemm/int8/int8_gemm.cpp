@@ -134,36 +134,42 @@ class Int8Product {
     if (m_ <= n_) {
       const RowPanels shared(0, rows, k_);
       parallel_for(0, rows, 1, [&](std::int64_t i, std::int64_t) { pack_rows(shared.at(i), i); });
-      parallel_for(0, columns, 1, [&](std::int64_t j, std::int64_t) {
-        const ColumnPanels own(j, 1, k_);
-        pack_columns(own.at(j), j);
-        ReadAhead ahead;
-        // Of columns that lie across k the cache could not keep the lines: they compete for few sets.
-        if (b_.transposed && j + 1 < columns) ahead.add(column(j + 1), b_.ld, columns_of(j + 1), k_);
-        const std::int64_t lines = chunk_count(ahead.lines(), rows);
-        for (std::int64_t i = 0; i < rows; ++i) {
-          multiply(shared, i, own, j);
-          ahead.advance(lines);
-        }
-      });
+      // The cache could not keep the lines of columns that lie across k, which compete for few sets.
+      for_panels<ColumnPanels>(
+          columns, rows, [&](const ColumnPanels& own, std::int64_t j) { pack_columns(own.at(j), j); },
+          [&](ReadAhead& ahead, std::int64_t j) {
+            if (b_.transposed) ahead.add(column(j), b_.ld, columns_of(j), k_);
+          },
+          [&](const ColumnPanels& own, std::int64_t j, std::int64_t i) { multiply(shared, i, own, j); });
     } else {
       const ColumnPanels shared(0, columns, k_);
       parallel_for(0, columns, 1, [&](std::int64_t j, std::int64_t) { pack_columns(shared.at(j), j); });
-      parallel_for(0, rows, 1, [&](std::int64_t i, std::int64_t) {
-        const RowPanels own(i, 1, k_);
-        pack_rows(own.at(i), i);
-        ReadAhead ahead;
-        if (i + 1 < rows) ahead.add(row(i + 1), lda_, rows_of(i + 1), k_);
-        const std::int64_t lines = chunk_count(ahead.lines(), columns);
-        for (std::int64_t j = 0; j < columns; ++j) {
-          multiply(own, i, shared, j);
-          ahead.advance(lines);
-        }
-      });
+      for_panels<RowPanels>(
+          rows, columns, [&](const RowPanels& own, std::int64_t i) { pack_rows(own.at(i), i); },
+          [&](ReadAhead& ahead, std::int64_t i) { ahead.add(row(i), lda_, rows_of(i), k_); },
+          [&](const RowPanels& own, std::int64_t i, std::int64_t j) { multiply(own, i, shared, j); });
     }
   }
 
  private:
+  // Packs each of `count` panels in a task of its own by pack(own, i), and calls multiply(own, i, other) for all other
+  // panels. Meanwhile the memory comes that add(ahead, i + 1) names, of which the next panel is made.
+  template <class Panels>
+  void for_panels(std::int64_t count, std::int64_t others, const auto& pack, const auto& add,
+                  const auto& multiply) const {
+    parallel_for(0, count, 1, [&](std::int64_t i, std::int64_t) {
+      const Panels own(i, 1, k_);
+      pack(own, i);
+      ReadAhead ahead;
+      if (i + 1 < count) add(ahead, i + 1);
+      const std::int64_t lines = chunk_count(ahead.lines(), others);
+      for (std::int64_t other = 0; other < others; ++other) {
+        multiply(own, i, other);
+        ahead.advance(lines);
+      }
+    });
+  }
+
   // The rows and columns that a panel has.
   std::int64_t rows_of(std::int64_t panel) const { return std::min(kInt8Rows, m_ - panel * kInt8Rows); }
   std::int64_t columns_of(std::int64_t panel) const { return std::min(kInt8Columns, n_ - panel * kInt8Columns); }
